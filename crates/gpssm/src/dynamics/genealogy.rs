@@ -1,0 +1,167 @@
+//! Who descends from whom: the particle tree without its dead branches.
+//!
+//! The tree is a *trunk*, the generations that all living particles share, and a *bush* of single nodes
+//! beyond it (Jacob, Murray, Rubenthaler 2015, doi 10.1007/s11222-013-9445-x: about N log N of them).
+//! A node keeps its slot for life, so what is stored by slot is never copied at resampling; it leaves its
+//! slot when it dies or joins the trunk.
+
+/// The slot of a bush node.
+pub(crate) type Slot = usize;
+
+#[derive(Clone, Debug)]
+struct Node {
+    /// The parent, or none if that is the end of the trunk (or there is none: generation 0).
+    parent: Option<Slot>,
+    generation: usize,
+    n_children: usize,
+}
+
+/// A node that was just born.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Birth {
+    /// Index of the particle in its generation.
+    pub particle: usize,
+    /// Its slot.
+    pub slot: Slot,
+    /// The slot that its parent has or had (also if the parent joined the trunk at this step).
+    pub parent: Option<Slot>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Genealogy {
+    nodes: Vec<Node>,
+    free: Vec<Slot>,
+    /// Slots of the newest generation, by particle.
+    current: Vec<Slot>,
+    /// Particles of the newest generation, relatives side by side.
+    order: Vec<usize>,
+    /// Generations in the trunk.
+    trunk: usize,
+    /// Living nodes of each generation beyond the trunk, oldest first.
+    levels: std::collections::VecDeque<Vec<Slot>>,
+}
+
+impl Genealogy {
+    /// Starts with generation 0.
+    pub(crate) fn start(&mut self, n_particles: usize) -> Vec<Birth> {
+        *self = Self::default();
+        self.order = (0..n_particles).collect();
+        self.bear(&vec![None; n_particles])
+    }
+
+    /// Generations in the trunk.
+    pub(crate) fn trunk(&self) -> usize {
+        self.trunk
+    }
+
+    /// Slots of the newest generation, by particle.
+    pub(crate) fn current(&self) -> &[Slot] {
+        &self.current
+    }
+
+    pub(crate) fn n_slots(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(crate) fn parent(&self, slot: Slot) -> Option<Slot> {
+        self.nodes[slot].parent
+    }
+
+    pub(crate) fn generation(&self, slot: Slot) -> usize {
+        self.nodes[slot].generation
+    }
+
+    /// Living nodes of each generation beyond the trunk, oldest first.
+    pub(crate) fn levels(&self) -> impl Iterator<Item = &[Slot]> {
+        self.levels.iter().map(Vec::as_slice)
+    }
+
+    /// The bush ancestors of a node, oldest first, its parent last.
+    pub(crate) fn chain(&self, slot: Slot, chain: &mut Vec<Slot>) {
+        chain.clear();
+        let mut next = self.nodes[slot].parent;
+        while let Some(ancestor) = next {
+            chain.push(ancestor);
+            next = self.nodes[ancestor].parent;
+        }
+        chain.reverse();
+    }
+
+    fn bear(&mut self, parents: &[Option<Slot>]) -> Vec<Birth> {
+        let generation = self.trunk + self.levels.len();
+        let mut level = Vec::with_capacity(parents.len());
+        let mut births = Vec::with_capacity(parents.len());
+        self.current = vec![usize::MAX; parents.len()];
+        for i in 0..self.order.len() {
+            let particle = self.order[i];
+            let node = Node { parent: parents[particle], generation, n_children: 0 };
+            let slot = match self.free.pop() {
+                Some(slot) => {
+                    self.nodes[slot] = node;
+                    slot
+                }
+                None => {
+                    self.nodes.push(node);
+                    self.nodes.len() - 1
+                }
+            };
+            if let Some(parent) = parents[particle] {
+                self.nodes[parent].n_children += 1;
+            }
+            self.current[particle] = slot;
+            level.push(slot);
+            births.push(Birth { particle, slot, parent: parents[particle] });
+        }
+        self.levels.push_back(level);
+        births
+    }
+
+    /// Adds the next generation: particle i descends from particle `ancestors[i]`. The births come with
+    /// relatives side by side.
+    pub(crate) fn branch(&mut self, ancestors: &[usize]) -> Vec<Birth> {
+        let mut rank = vec![0; self.current.len()];
+        for (position, &particle) in self.order.iter().enumerate() {
+            rank[particle] = position;
+        }
+        self.order = (0..ancestors.len()).collect();
+        self.order.sort_by_key(|&particle| rank[ancestors[particle]]);
+        let parents: Vec<_> = ancestors.iter().map(|&a| Some(self.current[a])).collect();
+        self.bear(&parents)
+    }
+
+    /// Frees the nodes without living descendants.
+    pub(crate) fn prune(&mut self) {
+        for level in (0..self.levels.len().saturating_sub(1)).rev() {
+            let (nodes, free) = (&mut self.nodes, &mut self.free);
+            let before = self.levels[level].len();
+            self.levels[level].retain(|&slot| {
+                let alive = nodes[slot].n_children > 0;
+                if !alive {
+                    if let Some(parent) = nodes[slot].parent {
+                        nodes[parent].n_children -= 1;
+                    }
+                    free.push(slot);
+                }
+                alive
+            });
+            if self.levels[level].len() == before {
+                // Nothing died here, so nothing died further back.
+                break;
+            }
+        }
+    }
+
+    /// Moves the next node that all particles share into the trunk, if there is one.
+    pub(crate) fn promote(&mut self) -> Option<Slot> {
+        if self.levels.len() < 2 || self.levels[0].len() != 1 {
+            return None;
+        }
+        let slot = self.levels.pop_front()?[0];
+        for &child in &self.levels[0] {
+            self.nodes[child].parent = None;
+        }
+        self.trunk += 1;
+        self.free.push(slot);
+        Some(slot)
+    }
+}

@@ -1,0 +1,12 @@
+//! Priors over the transition function, for all particles at once.
+pub(crate) mod block;
+pub(crate) mod evidence;
+pub(crate) mod exact;
+pub(crate) mod genealogy;
+pub(crate) mod parametric;
+pub(crate) mod population;
+pub mod predictions;
+pub mod transition;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! The transition with numbers for all its parameters.
+
+use super::block::{Block, Pairs};
+use super::evidence::{EvidenceWork, log_evidence};
+use super::exact::ExactBlock;
+use super::parametric::ParametricBlock;
+use crate::function::{ScalarFunction, evaluate_all};
+use crate::kernel::Kernel;
+use crate::linalg::dense::NotPositiveDefinite;
+use crate::linalg::small;
+use crate::points::Points;
+
+/// Process noise v ~ N(0, Q).
+#[derive(Clone, Debug, PartialEq)]
+pub enum ProcessNoise {
+    /// Variances of independent components.
+    Diagonal(Vec<f64>),
+    /// Covariance matrix, row-major.
+    Full(Vec<f64>),
+}
+
+/// x_{t+1} = f(x_t, u_t) + v_t with f_d ~ GP(m_d, k_d), independent over the state dimensions d (eq. 2).
+///
+/// A dimension whose kernel is [`Kernel::zero`] has the known transition m_d. If all have, this is the
+/// parametric model x' = h(x, u) + v.
+#[derive(Clone, Debug)]
+pub struct Transition {
+    /// k_d.
+    pub kernels: Vec<Kernel>,
+    /// m_d.
+    pub means: Vec<ScalarFunction>,
+    /// Q.
+    pub noise: ProcessNoise,
+}
+
+impl Kernel {
+    /// Whether this is the kernel of a known function.
+    pub fn is_zero(&self) -> bool {
+        matches!(self, Self::Sum(parts) if parts.is_empty())
+    }
+}
+
+impl Transition {
+    /// Number of states.
+    pub fn n_x(&self) -> usize {
+        self.kernels.len()
+    }
+
+    /// Process noise covariance of some dimensions, row-major.
+    fn noise_of(&self, dims: &[usize]) -> Vec<f64> {
+        let n_x = self.n_x();
+        let entry = |a: usize, b: usize| match &self.noise {
+            ProcessNoise::Diagonal(variances) => {
+                if a == b {
+                    variances[a]
+                } else {
+                    0.0
+                }
+            }
+            ProcessNoise::Full(covariance) => covariance[a * n_x + b],
+        };
+        dims.iter().flat_map(|&a| dims.iter().map(move |&b| entry(a, b))).collect()
+    }
+
+    /// The whole matrix Q, row-major.
+    pub fn noise_covariance(&self) -> Vec<f64> {
+        self.noise_of(&(0..self.n_x()).collect::<Vec<_>>())
+    }
+
+    /// State dimensions that share one factor: each on its own if Q is diagonal, all together otherwise.
+    pub(crate) fn blocks(&self) -> Vec<Vec<usize>> {
+        match self.noise {
+            ProcessNoise::Full(_) => vec![(0..self.n_x()).collect()],
+            ProcessNoise::Diagonal(_) => {
+                let (known, unknown): (Vec<_>, Vec<_>) =
+                    (0..self.n_x()).partition(|&d| self.kernels[d].is_zero());
+                let known = (!known.is_empty()).then_some(known);
+                unknown.into_iter().map(|d| vec![d]).chain(known).collect()
+            }
+        }
+    }
+
+    fn kernels_of(&self, dims: &[usize]) -> Vec<Kernel> {
+        dims.iter().map(|&d| self.kernels[d].clone()).collect()
+    }
+
+    fn is_known(&self, dims: &[usize]) -> bool {
+        dims.iter().all(|&d| self.kernels[d].is_zero())
+    }
+
+    /// The priors of all dimensions, ready for one filter over a sequence of `length` transitions.
+    pub(crate) fn populate(
+        &self,
+        length: usize,
+        context: &Pairs,
+        reference: Option<&Pairs>,
+    ) -> Result<Vec<Box<dyn Block>>, NotPositiveDefinite> {
+        let block = |dims: Vec<usize>| -> Result<Box<dyn Block>, NotPositiveDefinite> {
+            let noise = self.noise_of(&dims);
+            if self.is_known(&dims) {
+                return Ok(Box::new(ParametricBlock::new(&dims, &noise)?));
+            }
+            Ok(Box::new(ExactBlock::new(&dims, self.kernels_of(&dims), noise, length, context, reference)?))
+        };
+        self.blocks().into_iter().map(block).collect()
+    }
+
+    /// Pairs (z_s, x_{s+1} - m(z_s)) of a path; `x` is row-major with T + 1 rows, `u` gives u_s.
+    pub(crate) fn pairs<'a>(&self, x: &[f64], u: impl Fn(usize) -> &'a [f64], n_u: usize) -> Pairs {
+        let n_x = self.n_x();
+        let mut pairs = Pairs { n_x, points: Points::new(n_x + n_u), residuals: Vec::new() };
+        self.append_pairs(x, u, &mut pairs);
+        pairs
+    }
+
+    /// Appends the pairs of another path.
+    pub(crate) fn append_pairs<'a>(&self, x: &[f64], u: impl Fn(usize) -> &'a [f64], pairs: &mut Pairs) {
+        let n_x = self.n_x();
+        let from = pairs.points.len();
+        let length = x.len() / n_x - 1;
+        for s in 0..length {
+            pairs.points.push_parts(&x[s * n_x..(s + 1) * n_x], u(s));
+        }
+        let own = pairs.points.tail(from);
+        let mut means = Vec::new();
+        evaluate_all(&self.means, &own, &mut means);
+        pairs.residuals.extend(x[n_x..].iter().zip(&means).map(|(x, mean)| x - mean));
+    }
+
+    /// log p(x_{1:T} | x_0) of the dimensions `dims` (one of [`Self::blocks`]), eq. 4.
+    pub(crate) fn log_density_of(
+        &self,
+        dims: &[usize],
+        pairs: &Pairs,
+        work: &mut EvidenceWork,
+    ) -> Result<f64, NotPositiveDefinite> {
+        let noise = self.noise_of(dims);
+        if !self.is_known(dims) {
+            return log_evidence(dims, &self.kernels_of(dims), &noise, pairs, work);
+        }
+        let p = dims.len();
+        let mut chol = noise;
+        if !small::cholesky(&mut chol, p) {
+            return Err(NotPositiveDefinite { order: p, index: 0 });
+        }
+        let mut residuals = pairs.select(dims);
+        Ok(residuals.chunks_exact_mut(p).map(|residual| small::log_gaussian(&chol, p, residual)).sum())
+    }
+}

@@ -1,0 +1,70 @@
+//! What can be wrong with a model, a record or the settings.
+
+use thiserror::Error;
+
+/// Every error names what is wrong and where.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The record.
+    #[error("data: {message}")]
+    Data {
+        /// What is wrong, with row and column.
+        message: String,
+    },
+    /// The model description.
+    #[error("model: {key}: {message}")]
+    Model {
+        /// Where in the description.
+        key: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The sampler's settings.
+    #[error("settings: {key}: {message}")]
+    Settings {
+        /// Which setting.
+        key: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The run would need more memory than allowed.
+    #[error("this run needs about {needed_mb} MB but {allowed_mb} MB are allowed: {advice}")]
+    Memory {
+        /// Estimate, in 10^6 bytes.
+        needed_mb: u64,
+        /// Limit, in 10^6 bytes.
+        allowed_mb: u64,
+        /// What to do.
+        advice: String,
+    },
+    /// No start with a finite density could be found.
+    #[error("no starting point: {message}")]
+    Start {
+        /// What was tried.
+        message: String,
+    },
+    /// A covariance is not positive definite to working precision.
+    #[error("{0}")]
+    Numerical(#[from] crate::linalg::dense::NotPositiveDefinite),
+    /// The sink refused a draw.
+    #[error("draws could not be stored: {message}")]
+    Sink {
+        /// What the sink said.
+        message: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn data(message: impl Into<String>) -> Self {
+        Self::Data { message: message.into() }
+    }
+
+    pub(crate) fn model(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Model { key: key.into(), message: message.into() }
+    }
+
+    pub(crate) fn settings(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Settings { key: key.into(), message: message.into() }
+    }
+}

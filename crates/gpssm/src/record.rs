@@ -1,0 +1,172 @@
+//! Recorded inputs and outputs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// One sequence of n rows: outputs y_0..y_{n-1}, inputs u_0..u_{n-1}, T = n - 1 transitions.
+///
+/// y_0 counts. The last input enters the sensor only. A missing output is NaN.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sequence {
+    n_y: usize,
+    n_u: usize,
+    /// Row-major.
+    y: Vec<f64>,
+    u: Vec<f64>,
+}
+
+impl Sequence {
+    /// From rows of outputs and rows of inputs; without inputs pass an empty list.
+    pub fn new(y: Vec<Vec<f64>>, u: Vec<Vec<f64>>) -> Result<Self, Error> {
+        let n_y = y.first().map_or(0, Vec::len);
+        let n_u = u.first().map_or(0, Vec::len);
+        if n_y == 0 {
+            return Err(Error::data("a sequence needs at least one row and one output"));
+        }
+        if n_u > 0 && u.len() != y.len() {
+            return Err(Error::data(format!("{} rows of outputs but {} rows of inputs", y.len(), u.len())));
+        }
+        if let Some(row) = y.iter().position(|row| row.len() != n_y) {
+            return Err(Error::data(format!("output row {row} has {} values, not {n_y}", y[row].len())));
+        }
+        if let Some(row) = u.iter().position(|row| row.len() != n_u) {
+            return Err(Error::data(format!("input row {row} has {} values, not {n_u}", u[row].len())));
+        }
+        Self::from_flat(y.concat(), n_y, u.concat(), n_u)
+    }
+
+    /// From row-major values.
+    pub fn from_flat(y: Vec<f64>, n_y: usize, u: Vec<f64>, n_u: usize) -> Result<Self, Error> {
+        if n_y == 0 || y.is_empty() || y.len() % n_y != 0 {
+            return Err(Error::data("outputs must be whole rows, at least one"));
+        }
+        if u.len() != y.len() / n_y * n_u {
+            return Err(Error::data(format!(
+                "{} rows of outputs need {} input values, not {}",
+                y.len() / n_y,
+                y.len() / n_y * n_u,
+                u.len()
+            )));
+        }
+        if let Some(i) = y.iter().position(|v| v.is_infinite()) {
+            return Err(Error::data(format!("output {} in row {} is infinite", i % n_y + 1, i / n_y)));
+        }
+        if let Some(i) = u.iter().position(|v| !v.is_finite()) {
+            return Err(Error::data(format!(
+                "input {} in row {} is not a number: inputs must be known in every row",
+                i % n_u + 1,
+                i / n_u
+            )));
+        }
+        Ok(Self { n_y, n_u, y, u })
+    }
+
+    /// One output and at most one input.
+    pub fn scalar(y: &[f64], u: Option<&[f64]>) -> Result<Self, Error> {
+        let (u, n_u) = u.map_or((Vec::new(), 0), |u| (u.to_vec(), 1));
+        Self::from_flat(y.to_vec(), 1, u, n_u)
+    }
+
+    /// Rows.
+    pub fn n_rows(&self) -> usize {
+        self.y.len() / self.n_y
+    }
+
+    /// Transitions T = rows - 1.
+    pub fn length(&self) -> usize {
+        self.n_rows() - 1
+    }
+
+    /// Outputs.
+    pub fn n_y(&self) -> usize {
+        self.n_y
+    }
+
+    /// Inputs.
+    pub fn n_u(&self) -> usize {
+        self.n_u
+    }
+
+    /// y_t; missing components are NaN.
+    pub fn y(&self, t: usize) -> &[f64] {
+        &self.y[t * self.n_y..(t + 1) * self.n_y]
+    }
+
+    /// u_t.
+    pub fn u(&self, t: usize) -> &[f64] {
+        &self.u[t * self.n_u..(t + 1) * self.n_u]
+    }
+
+    /// Output `k` of every row.
+    pub fn output(&self, k: usize) -> impl Iterator<Item = f64> + Clone + '_ {
+        self.y.iter().skip(k).step_by(self.n_y).copied()
+    }
+
+    /// Input `c` of every row.
+    pub fn input(&self, c: usize) -> impl Iterator<Item = f64> + Clone + '_ {
+        self.u.iter().skip(c).step_by(self.n_u.max(1)).copied()
+    }
+
+    /// The same rows with every value mapped.
+    pub(crate) fn mapped(&self, y: impl Fn(usize, f64) -> f64, u: impl Fn(usize, f64) -> f64) -> Self {
+        let map = |values: &[f64], n: usize, f: &dyn Fn(usize, f64) -> f64| {
+            values.iter().enumerate().map(|(i, v)| f(i % n.max(1), *v)).collect()
+        };
+        Self { y: map(&self.y, self.n_y, &y), u: map(&self.u, self.n_u, &u), ..*self }
+    }
+}
+
+/// All sequences that share one transition function.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    sequences: Vec<Sequence>,
+}
+
+impl Record {
+    /// Sequences with the same numbers of inputs and outputs.
+    pub fn new(sequences: Vec<Sequence>) -> Result<Self, Error> {
+        let Some(first) = sequences.first() else {
+            return Err(Error::data("a record needs at least one sequence"));
+        };
+        for (s, sequence) in sequences.iter().enumerate() {
+            if (sequence.n_y, sequence.n_u) != (first.n_y, first.n_u) {
+                return Err(Error::data(format!(
+                    "sequence {s} has {} outputs and {} inputs, the first has {} and {}",
+                    sequence.n_y, sequence.n_u, first.n_y, first.n_u
+                )));
+            }
+            if sequence.n_rows() < 2 {
+                return Err(Error::data(format!("sequence {s} has one row: a transition needs two")));
+            }
+        }
+        Ok(Self { sequences })
+    }
+
+    /// The sequences.
+    pub fn sequences(&self) -> &[Sequence] {
+        &self.sequences
+    }
+
+    /// Outputs.
+    pub fn n_y(&self) -> usize {
+        self.sequences[0].n_y
+    }
+
+    /// Inputs.
+    pub fn n_u(&self) -> usize {
+        self.sequences[0].n_u
+    }
+
+    /// Transitions of all sequences.
+    pub fn n_transitions(&self) -> usize {
+        self.sequences.iter().map(Sequence::length).sum()
+    }
+}
+
+impl From<Sequence> for Record {
+    /// A record of one sequence; it is checked for its length when a problem is made of it.
+    fn from(sequence: Sequence) -> Self {
+        Self { sequences: vec![sequence] }
+    }
+}

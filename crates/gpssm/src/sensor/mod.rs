@@ -1,0 +1,140 @@
+//! Sensors p(y_t | x_t, u_t, theta_y) with numbers for their parameters (eq. 2c).
+//!
+//! - [`linear_gaussian`]: y = C x + D u + e, the sensor that admits the fully adapted filter
+//! - [`adapter`]: its posterior of a Gaussian state
+//! - [`BoundSensor`]: every sensor, as the filters and the hyper-parameter updates see it
+
+pub(crate) mod adapter;
+pub mod linear_gaussian;
+
+use std::fmt;
+use std::sync::Arc;
+
+use rand::Rng;
+
+use crate::function::ScalarFunction;
+use crate::model::family::Family;
+use crate::points::Points;
+use crate::scaling::Scaling;
+use linear_gaussian::LinearGaussian;
+
+/// A sensor supplied by the user. It always sees original units, and many points at once.
+pub trait SensorDensity: Send + Sync {
+    /// Writes log p(y | x, u) for every point z = (x, u); missing components of `y` are NaN.
+    fn log_density(&self, y: &[f64], z: &Points, parameters: &[f64], out: &mut [f64]);
+
+    /// Draws y at one point z = (x, u).
+    fn sample(&self, z: &[f64], parameters: &[f64], rng: &mut dyn Rng, y: &mut [f64]);
+}
+
+/// A user's sensor with numbers for its parameters.
+#[derive(Clone)]
+pub struct UserSensor {
+    /// The sensor.
+    pub sensor: Arc<dyn SensorDensity>,
+    /// Its parameters.
+    pub parameters: Vec<f64>,
+    /// From internal to original units of z; none if they are the same.
+    pub scaling: Option<Arc<Scaling>>,
+}
+
+impl fmt::Debug for UserSensor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("UserSensor").field("parameters", &self.parameters).finish_non_exhaustive()
+    }
+}
+
+/// A sensor with numbers.
+#[derive(Clone, Debug)]
+pub enum BoundSensor {
+    /// y = C x + D u + offset + e, e ~ N(0, R).
+    LinearGaussian(LinearGaussian),
+    /// Each output has its own predictor and family, independent of the others.
+    Family {
+        /// eta_k(x, u).
+        predictors: Vec<ScalarFunction>,
+        /// Distribution of y_k given eta_k.
+        families: Vec<Family>,
+    },
+    /// y ~ N(g(x, u), R) with a full R, row-major.
+    Gaussian {
+        /// g_k(x, u).
+        predictors: Vec<ScalarFunction>,
+        /// R.
+        covariance: Vec<f64>,
+    },
+    /// A user's sensor.
+    User(UserSensor),
+}
+
+impl BoundSensor {
+    /// Adds log p(y | z_i) to `out[i]` for every point. A wholly missing y adds nothing.
+    pub fn add_log_density(&self, y: &[f64], z: &Points, out: &mut [f64]) {
+        if y.iter().all(|y| y.is_nan()) {
+            return;
+        }
+        match self {
+            Self::LinearGaussian(sensor) => sensor.add_log_density(y, z, out),
+            Self::Family { predictors, families } => {
+                let mut eta = vec![0.0; z.len()];
+                for ((&y, predictor), family) in y.iter().zip(predictors).zip(families) {
+                    if !y.is_nan() {
+                        predictor.evaluate(z, &mut eta);
+                        family.log_density(y, &eta, out);
+                    }
+                }
+            }
+            Self::Gaussian { predictors, covariance } => {
+                let mut means = Vec::new();
+                crate::function::evaluate_all(predictors, z, &mut means);
+                linear_gaussian::add_full_gaussian(y, &means, covariance, out);
+            }
+            Self::User(user) => {
+                let mut density = vec![0.0; z.len()];
+                match &user.scaling {
+                    Some(scaling) => {
+                        let z = scaling.points_to_original(z);
+                        user.sensor.log_density(y, &z, &user.parameters, &mut density);
+                    }
+                    None => user.sensor.log_density(y, z, &user.parameters, &mut density),
+                }
+                for (out, density) in out.iter_mut().zip(density) {
+                    // +inf is no log density of an observation; like NaN it makes a particle worthless.
+                    *out += if density == f64::INFINITY { f64::NAN } else { density };
+                }
+            }
+        }
+    }
+
+    /// Draws y at one point z = (x, u).
+    pub fn sample(&self, z: &[f64], rng: &mut dyn Rng, y: &mut [f64]) {
+        let point = Points::from_rows(z.len(), [z]);
+        match self {
+            Self::LinearGaussian(sensor) => sensor.sample(z, rng, y),
+            Self::Family { predictors, families } => {
+                let mut eta = [0.0];
+                for ((y, predictor), family) in y.iter_mut().zip(predictors).zip(families) {
+                    predictor.evaluate(&point, &mut eta);
+                    *y = family.sample(eta[0], rng);
+                }
+            }
+            Self::Gaussian { predictors, covariance } => {
+                let mut mean = Vec::new();
+                crate::function::evaluate_all(predictors, &point, &mut mean);
+                linear_gaussian::sample_full_gaussian(&mean, covariance, rng, y);
+            }
+            Self::User(user) => {
+                let point = user.scaling.as_ref().map_or(point.clone(), |s| s.points_to_original(&point));
+                user.sensor.sample(&point.row(0), &user.parameters, rng, y);
+            }
+        }
+    }
+
+    /// The linear-Gaussian sensor, if that is what it is.
+    pub fn as_linear_gaussian(&self) -> Option<&LinearGaussian> {
+        match self {
+            Self::LinearGaussian(sensor) => Some(sensor),
+            _ => None,
+        }
+    }
+}

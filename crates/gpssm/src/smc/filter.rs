@@ -1,0 +1,330 @@
+//! One pass of a particle filter over one sequence.
+//!
+//! Without a reference: the particle filter of section 3.2 of the paper, with its evidence estimate. With
+//! a reference path: the conditional particle filter with ancestor sampling (CPF-AS), whose new path leaves
+//! p(x_{0:T} | theta, y_{0:T}) invariant for any number of particles from two on (section 3.3, Algorithm 1,
+//! steps b and c).
+
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::proposal::{Lookahead, Proposal, sample_gaussian};
+use super::resampling::Resampling;
+use super::weights::{draw_index, normalise};
+use crate::dynamics::block::Pairs;
+use crate::dynamics::population::Population;
+use crate::dynamics::transition::Transition;
+use crate::initial::BoundInitial;
+use crate::linalg::dense::NotPositiveDefinite;
+use crate::points::Points;
+use crate::record::Sequence;
+use crate::sensor::BoundSensor;
+use crate::sensor::adapter::{Adapted, Adapter};
+
+/// A state-space model with numbers for all its parameters.
+#[derive(Clone, Debug)]
+pub struct StateSpace {
+    /// x_{t+1} | x_{0:t}, u_t.
+    pub transition: Transition,
+    /// y_t | x_t, u_t.
+    pub sensor: BoundSensor,
+    /// x_0.
+    pub initial: BoundInitial,
+}
+
+/// How a filter is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilterOptions {
+    /// Particles, the reference included; at least two.
+    pub n_particles: usize,
+    /// How ancestors are drawn.
+    pub resampling: Resampling,
+    /// How states are proposed.
+    pub proposal: Proposal,
+}
+
+impl FilterOptions {
+    /// `n_particles` particles, everything else by default.
+    pub fn new(n_particles: usize) -> Self {
+        Self { n_particles, resampling: Resampling::default(), proposal: Proposal::default() }
+    }
+}
+
+/// Why a filter could not finish. A sweep that fails keeps its old path and is counted.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum FilterError {
+    /// Every particle has weight zero.
+    #[error("all {n_particles} particles have weight zero at t = {t}")]
+    AllWeightsZero {
+        /// When.
+        t: usize,
+        /// How many.
+        n_particles: usize,
+    },
+    /// A covariance is not positive definite.
+    #[error("{0}")]
+    Numerical(#[from] NotPositiveDefinite),
+}
+
+/// The path that was drawn, and what the pass says of the data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilterOutcome {
+    /// One path x_{0:T}, row-major (t, d), drawn with the final weights.
+    pub path: Vec<f64>,
+    /// Estimate of log p(y_{0:T}); its exponential is unbiased without a reference.
+    pub log_evidence: f64,
+    /// Predictive covariances that rounding pushed below the process noise.
+    pub n_clamped: u64,
+}
+
+/// The pairs (z_s, x_{s+1}) of other sequences that share f: a filter is run given them.
+#[derive(Clone, Debug)]
+pub struct SharedPairs(pub(crate) Pairs);
+
+impl SharedPairs {
+    /// No other sequence.
+    pub fn none(n_x: usize, n_u: usize) -> Self {
+        Self(Pairs { n_x, points: Points::new(n_x + n_u), residuals: Vec::new() })
+    }
+
+    /// Adds the pairs of a path x_{0:T} (row-major) of another sequence.
+    pub fn add(&mut self, transition: &Transition, x: &[f64], sequence: &Sequence) {
+        transition.append_pairs(x, |s| sequence.u(s), &mut self.0);
+    }
+}
+
+/// The particle filter, f integrated out.
+pub fn particle_filter<R: Rng>(
+    model: &StateSpace,
+    sequence: &Sequence,
+    shared: &SharedPairs,
+    options: FilterOptions,
+    rng: &mut R,
+) -> Result<FilterOutcome, FilterError> {
+    run(model, sequence, shared, options, None, rng)
+}
+
+/// The conditional particle filter with ancestor sampling: one update of the path given the old one.
+///
+/// Random numbers are used in this order: the states of generation 0 (the reference's excepted); then for
+/// each t the reference's ancestor, the other ancestors, the other states; last the index of the new path.
+pub fn conditional_filter<R: Rng>(
+    model: &StateSpace,
+    sequence: &Sequence,
+    shared: &SharedPairs,
+    options: FilterOptions,
+    x_ref: &[f64],
+    rng: &mut R,
+) -> Result<FilterOutcome, FilterError> {
+    run(model, sequence, shared, options, Some(x_ref), rng)
+}
+
+fn run<R: Rng>(
+    model: &StateSpace,
+    sequence: &Sequence,
+    shared: &SharedPairs,
+    options: FilterOptions,
+    x_ref: Option<&[f64]>,
+    rng: &mut R,
+) -> Result<FilterOutcome, FilterError> {
+    let n_x = model.transition.n_x();
+    let inputs: Vec<Vec<f64>> = (0..sequence.n_rows()).map(|t| sequence.u(t).to_vec()).collect();
+    let reference = x_ref.map(|x| model.transition.pairs(x, |s| sequence.u(s), sequence.n_u()));
+    let population = Population::new(&model.transition, &inputs, &shared.0, reference.as_ref())?;
+    let adapted = options.proposal != Proposal::Bootstrap && model.sensor.as_linear_gaussian().is_some();
+    let mut pass = Pass {
+        model,
+        sequence,
+        options,
+        x_ref,
+        adapted,
+        n_x,
+        population,
+        weights: vec![1.0 / options.n_particles as f64; options.n_particles],
+        uniform: true,
+        log_evidence: 0.0,
+        states: Vec::with_capacity(sequence.n_rows()),
+        ancestors: Vec::with_capacity(sequence.n_rows()),
+    };
+    pass.start(rng)?;
+    for t in 1..sequence.n_rows() {
+        pass.step(t, rng)?;
+    }
+    let last = draw_index(&pass.weights, rng);
+    Ok(FilterOutcome {
+        path: pass.trace(last),
+        log_evidence: pass.log_evidence,
+        n_clamped: pass.population.n_clamped(),
+    })
+}
+
+struct Pass<'a> {
+    model: &'a StateSpace,
+    sequence: &'a Sequence,
+    options: FilterOptions,
+    x_ref: Option<&'a [f64]>,
+    adapted: bool,
+    n_x: usize,
+    population: Population<'a>,
+    /// Normalised w_t.
+    weights: Vec<f64>,
+    /// Whether the weights are equal whatever the particles: nothing was observed.
+    uniform: bool,
+    log_evidence: f64,
+    /// Generations: states row-major by particle, and ancestors.
+    states: Vec<Vec<f64>>,
+    ancestors: Vec<Vec<usize>>,
+}
+
+impl Pass<'_> {
+    /// Particles whose states are drawn; the reference comes last.
+    fn n_free(&self) -> usize {
+        self.options.n_particles - usize::from(self.x_ref.is_some())
+    }
+
+    fn adapter(&self, t: usize) -> Result<Option<Adapter>, FilterError> {
+        let sensor = self.model.sensor.as_linear_gaussian().filter(|_| self.adapted);
+        match sensor.map(|sensor| Adapter::new(sensor, self.sequence.y(t), self.sequence.u(t))) {
+            Some(None) => Err(NotPositiveDefinite { order: self.sequence.n_y(), index: 0 }.into()),
+            adapter => Ok(adapter.flatten()),
+        }
+    }
+
+    fn pin_reference(&self, t: usize, x: &mut [f64]) {
+        if let Some(x_ref) = self.x_ref {
+            let at = self.n_free() * self.n_x;
+            x[at..].copy_from_slice(&x_ref[t * self.n_x..(t + 1) * self.n_x]);
+        }
+    }
+
+    fn dead(&self, t: usize) -> FilterError {
+        FilterError::AllWeightsZero { t, n_particles: self.options.n_particles }
+    }
+
+    /// Generation 0: from p(x_0 | y_0) where that is Gaussian, otherwise from p(x_0) with w_0 = p(y_0 | x_0).
+    fn start<R: Rng>(&mut self, rng: &mut R) -> Result<(), FilterError> {
+        let (n, n_x) = (self.options.n_particles, self.n_x);
+        let mut x = vec![0.0; n * n_x];
+        let mut conditioned = None;
+        if let (Some(mut adapter), BoundInitial::Gaussian { mean, chol }) =
+            (self.adapter(0)?, &self.model.initial)
+        {
+            let mut posterior = Adapted::default();
+            if !adapter.condition(mean, chol, &mut posterior) {
+                return Err(self.dead(0));
+            }
+            conditioned = Some(posterior);
+        }
+        for x in x.chunks_exact_mut(n_x).take(self.n_free()) {
+            match &conditioned {
+                Some(posterior) => sample_gaussian(&posterior.mean, &posterior.chol, rng, x),
+                None => self.model.initial.sample(rng, x),
+            }
+        }
+        self.pin_reference(0, &mut x);
+        match conditioned {
+            Some(posterior) => self.log_evidence += posterior.log_evidence,
+            None => self.weigh(0, &x)?,
+        }
+        self.population.start(&x);
+        self.states.push(x);
+        Ok(())
+    }
+
+    /// w_t = p(y_t | x_t), normalised; a state that is not finite gets weight zero.
+    fn weigh(&mut self, t: usize, x: &[f64]) -> Result<(), FilterError> {
+        let y = self.sequence.y(t);
+        self.uniform = y.iter().all(|y| y.is_nan());
+        let mut z = Points::new(self.n_x + self.sequence.n_u());
+        for x in x.chunks_exact(self.n_x) {
+            z.push_parts(x, self.sequence.u(t));
+        }
+        self.weights.fill(0.0);
+        self.model.sensor.add_log_density(y, &z, &mut self.weights);
+        for (weight, x) in self.weights.iter_mut().zip(x.chunks_exact(self.n_x)) {
+            if x.iter().any(|x| !x.is_finite()) {
+                *weight = f64::NEG_INFINITY;
+            }
+        }
+        let log_mean = normalise(&mut self.weights).ok_or_else(|| self.dead(t))?;
+        self.log_evidence += log_mean;
+        Ok(())
+    }
+
+    /// The reference's ancestor, with probabilities w_{t-1} p(x~_{t:T} | path) (eq. 8).
+    fn reference_ancestor<R: Rng>(
+        &mut self,
+        t: usize,
+        x_ref: &[f64],
+        rng: &mut R,
+    ) -> Result<usize, FilterError> {
+        let x_next = &x_ref[t * self.n_x..(t + 1) * self.n_x];
+        let futures = self.population.log_futures(x_next);
+        let mut weights: Vec<f64> =
+            self.weights.iter().zip(futures).map(|(w, future)| w.ln() + future).collect();
+        normalise(&mut weights).ok_or_else(|| self.dead(t))?;
+        Ok(draw_index(&weights, rng))
+    }
+
+    fn step<R: Rng>(&mut self, t: usize, rng: &mut R) -> Result<(), FilterError> {
+        let (n, n_x) = (self.options.n_particles, self.n_x);
+        let mut adapter = self.adapter(t)?;
+        let predictions = self.population.predict().clone();
+        let lookahead = adapter.as_mut().map(|adapter| Lookahead::new(adapter, &predictions, n));
+        let j = match self.x_ref {
+            Some(x_ref) => Some(self.reference_ancestor(t, x_ref, rng)?),
+            None => None,
+        };
+        let mut uniform = self.uniform;
+        if let Some(lookahead) = &lookahead {
+            // Ancestors by v = w_{t-1} p(y_t | path).
+            for (i, w) in self.weights.iter_mut().enumerate() {
+                *w = w.ln() + lookahead.log_evidence(i);
+            }
+            let log_mean = normalise(&mut self.weights).ok_or_else(|| self.dead(t))?;
+            self.log_evidence += log_mean + (n as f64).ln();
+            uniform &= self.sequence.y(t).iter().all(|y| y.is_nan());
+        }
+        // Systematic resampling of equal weights would keep every line alive: where nothing was observed
+        // the lines must still meet, or their number would grow with the gap.
+        let scheme = if uniform { Resampling::Multinomial } else { self.options.resampling };
+        let mut ancestors = match j {
+            Some(j) => scheme.draw_given(&self.weights, n, j, rng),
+            None => scheme.draw(&self.weights, n, rng),
+        };
+        let mut x = vec![0.0; n * n_x];
+        for (x, &a) in x.chunks_exact_mut(n_x).zip(&ancestors) {
+            match &lookahead {
+                Some(lookahead) => lookahead.sample(a, rng, x),
+                None => sample_gaussian(predictions.mean(a), predictions.chol(a), rng, x),
+            }
+        }
+        self.pin_reference(t, &mut x);
+        ancestors.extend(j);
+        if lookahead.is_some() {
+            self.weights.fill(1.0 / n as f64);
+            self.uniform = true;
+        } else {
+            self.weigh(t, &x)?;
+        }
+        self.population.advance(&ancestors, &x);
+        self.states.push(x);
+        self.ancestors.push(ancestors);
+        Ok(())
+    }
+
+    /// The path that ends in particle `last`.
+    fn trace(&self, last: usize) -> Vec<f64> {
+        let n_x = self.n_x;
+        let mut path = vec![0.0; self.states.len() * n_x];
+        let mut i = last;
+        for t in (0..self.states.len()).rev() {
+            path[t * n_x..(t + 1) * n_x].copy_from_slice(&self.states[t][i * n_x..(i + 1) * n_x]);
+            if t > 0 {
+                i = self.ancestors[t - 1][i];
+            }
+        }
+        path
+    }
+}

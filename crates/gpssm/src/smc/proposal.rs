@@ -1,0 +1,63 @@
+//! How the next states are proposed, and what weights that leaves.
+
+use rand::{Rng, RngExt};
+use rand_distr::StandardNormal;
+use serde::{Deserialize, Serialize};
+
+use crate::dynamics::predictions::Predictions;
+use crate::linalg::small;
+use crate::sensor::adapter::{Adapted, Adapter};
+
+/// Which proposal the filter uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proposal {
+    /// Fully adapted if the sensor is linear and Gaussian, bootstrap otherwise.
+    #[default]
+    Auto,
+    /// From the one-step prediction; weights p(y_t | x_t).
+    Bootstrap,
+    /// From p(x_t | path, y_t); ancestors by w_{t-1} p(y_t | path), weights uniform. With precise sensors the
+    /// difference between working and not. Needs a linear-Gaussian sensor.
+    Adapted,
+}
+
+/// p(x_t | path_i, y_t) and p(y_t | path_i) of all particles.
+pub(crate) struct Lookahead {
+    adapted: Vec<Adapted>,
+}
+
+impl Lookahead {
+    /// Conditions every prediction; a particle whose numbers are not finite gets evidence zero.
+    pub(crate) fn new(adapter: &mut Adapter, predictions: &Predictions, n: usize) -> Self {
+        let adapted = (0..n).map(|i| {
+            let mut adapted = Adapted::default();
+            if !adapter.condition(predictions.mean(i), predictions.chol(i), &mut adapted) {
+                adapted.log_evidence = f64::NEG_INFINITY;
+            }
+            adapted
+        });
+        Self { adapted: adapted.collect() }
+    }
+
+    pub(crate) fn log_evidence(&self, i: usize) -> f64 {
+        self.adapted[i].log_evidence
+    }
+
+    pub(crate) fn sample<R: Rng + ?Sized>(&self, i: usize, rng: &mut R, x: &mut [f64]) {
+        sample_gaussian(&self.adapted[i].mean, &self.adapted[i].chol, rng, x);
+    }
+}
+
+/// Draws from N(mean, L L').
+pub(crate) fn sample_gaussian<R: Rng + ?Sized>(mean: &[f64], chol: &[f64], rng: &mut R, x: &mut [f64]) {
+    let n = mean.len();
+    if n == 1 {
+        let noise: f64 = rng.sample(StandardNormal);
+        x[0] = mean[0] + chol[0] * noise;
+        return;
+    }
+    let noise: Vec<f64> = mean.iter().map(|_| rng.sample(StandardNormal)).collect();
+    small::multiply_lower(chol, n, &noise, x);
+    x.iter_mut().zip(mean).for_each(|(x, mean)| *x += mean);
+}

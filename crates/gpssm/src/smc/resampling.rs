@@ -1,0 +1,134 @@
+//! Drawing ancestors.
+
+use rand::{Rng, RngExt};
+use serde::{Deserialize, Serialize};
+
+use super::weights::index_at;
+
+/// How ancestors are drawn. Both schemes give each particle the ancestor i with probability w_i.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resampling {
+    /// Independently.
+    Multinomial,
+    /// At points that are 1/N apart, with a random cyclic shift: less noise.
+    #[default]
+    Systematic,
+}
+
+impl Resampling {
+    /// Ancestors of all particles.
+    pub fn draw<R: Rng + ?Sized>(self, weights: &[f64], n: usize, rng: &mut R) -> Vec<usize> {
+        match self {
+            Self::Multinomial => multinomial(weights, n, rng),
+            Self::Systematic => {
+                let start = rng.random::<f64>();
+                systematic(weights, (0..n).map(|i| start + i as f64 / n as f64))
+            }
+        }
+    }
+
+    /// Ancestors of the first n - 1 particles, given that the last one, the reference, has ancestor `j`.
+    ///
+    /// The order matters: first the reference's ancestor, then the others given it. With a random cyclic
+    /// shift the reference's point is uniform on the part of [0, 1) that belongs to j, and the others lie
+    /// 1/n apart from it (Chopin, Singh 2015, doi 10.3150/14-BEJ629).
+    pub fn draw_given<R: Rng + ?Sized>(self, weights: &[f64], n: usize, j: usize, rng: &mut R) -> Vec<usize> {
+        match self {
+            Self::Multinomial => multinomial(weights, n - 1, rng),
+            Self::Systematic => {
+                let before: f64 = weights[..j].iter().sum();
+                let start = before + weights[j] * rng.random::<f64>();
+                systematic(weights, (1..n).map(|i| start + i as f64 / n as f64))
+            }
+        }
+    }
+}
+
+fn multinomial<R: Rng + ?Sized>(weights: &[f64], n: usize, rng: &mut R) -> Vec<usize> {
+    let mut cumulative = Vec::with_capacity(weights.len());
+    let mut sum = 0.0;
+    for w in weights {
+        sum += w;
+        cumulative.push(sum);
+    }
+    (0..n)
+        .map(|_| {
+            let point = rng.random::<f64>() * sum;
+            // Steps over weights of zero: their cumulative value equals the one before.
+            cumulative.partition_point(|&c| c <= point).min(last_positive(weights))
+        })
+        .collect()
+}
+
+fn last_positive(weights: &[f64]) -> usize {
+    weights.iter().rposition(|w| *w > 0.0).unwrap_or(0)
+}
+
+/// The ancestors at the given points, each taken modulo 1. The points ascend and span less than two turns.
+fn systematic(weights: &[f64], points: impl Iterator<Item = f64>) -> Vec<usize> {
+    let last = last_positive(weights);
+    let mut i = 0;
+    let mut cumulative = weights[0];
+    let mut turn = 0.0;
+    points
+        .map(|point| {
+            if point - turn >= 1.0 {
+                turn += 1.0;
+                (i, cumulative) = (0, weights[0]);
+            }
+            while i < last && (point - turn >= cumulative || weights[i] == 0.0) {
+                i += 1;
+                cumulative += weights[i];
+            }
+            debug_assert_eq!(i, index_at(weights, point - turn));
+            i
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{SeedableRng, rngs::ChaCha8Rng};
+
+    /// Each particle has ancestor i with probability w_i, also given that the reference's is drawn from w.
+    #[test]
+    fn marginals_are_the_weights() {
+        let weights = [0.0, 0.13, 0.0, 0.5, 0.07, 0.3, 0.0];
+        let n = 4;
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        for scheme in [Resampling::Multinomial, Resampling::Systematic] {
+            let repetitions = 40_000;
+            let mut counts = vec![[0usize; 7]; 2 * n];
+            for _ in 0..repetitions {
+                for (i, a) in scheme.draw(&weights, n, &mut rng).into_iter().enumerate() {
+                    counts[i][a] += 1;
+                }
+                let j = index_at(&weights, rng.random::<f64>());
+                let mut given = scheme.draw_given(&weights, n, j, &mut rng);
+                given.push(j);
+                for (i, a) in given.into_iter().enumerate() {
+                    counts[n + i][a] += 1;
+                }
+            }
+            for row in counts {
+                for (count, w) in row.iter().zip(&weights) {
+                    let sd = (repetitions as f64 * w * (1.0 - w)).sqrt();
+                    let z = (*count as f64 - repetitions as f64 * w) / sd.max(1e-9);
+                    assert!(z.abs() < 5.0, "{scheme:?} {count} {w}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_single_survivor_takes_all() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for scheme in [Resampling::Multinomial, Resampling::Systematic] {
+            assert_eq!(scheme.draw(&[0.0, 1.0, 0.0], 3, &mut rng), [1, 1, 1]);
+            // The reference's ancestor may have weight zero where a proposal looks ahead.
+            assert_eq!(scheme.draw_given(&[0.0, 1.0, 0.0], 3, 2, &mut rng), [1, 1]);
+        }
+    }
+}
