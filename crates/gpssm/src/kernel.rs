@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use pulp::Simd;
+
 use crate::linalg::exponential::{NEGLIGIBLE, exp_negative};
 use crate::linalg::simd::{Vectorised, dispatch};
 use crate::points::Points;
@@ -229,7 +231,7 @@ impl Vectorised for Stationary<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<S: Simd>(self, _: S) {
         let Self { shape, variance, components, ell, points, range, at, out } = self;
         out.fill(0.0);
         for (&c, ell) in components.iter().zip(ell) {
@@ -242,24 +244,24 @@ impl Vectorised for Stationary<'_> {
         match shape {
             Shape::SquaredExponential => {
                 for r2 in out.iter_mut() {
-                    *r2 = variance * exp_negative::<FMA>(0.5 * *r2);
+                    *r2 = variance * exp_negative::<S>(0.5 * *r2);
                 }
             }
             Shape::Matern12 => {
                 for r2 in out.iter_mut() {
-                    *r2 = variance * exp_negative::<FMA>(r2.sqrt());
+                    *r2 = variance * exp_negative::<S>(r2.sqrt());
                 }
             }
             Shape::Matern32 => {
                 for r2 in out.iter_mut() {
                     let a = (3.0 * *r2).sqrt();
-                    *r2 = finite_product(variance * (1.0 + a), exp_negative::<FMA>(a));
+                    *r2 = finite_product(variance * (1.0 + a), exp_negative::<S>(a));
                 }
             }
             Shape::Matern52 => {
                 for r2 in out.iter_mut() {
                     let a = (5.0 * *r2).sqrt();
-                    *r2 = finite_product(variance * (1.0 + a + a * a / 3.0), exp_negative::<FMA>(a));
+                    *r2 = finite_product(variance * (1.0 + a + a * a / 3.0), exp_negative::<S>(a));
                 }
             }
             Shape::RationalQuadratic { alpha } => {

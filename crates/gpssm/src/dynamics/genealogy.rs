@@ -76,15 +76,22 @@ impl Genealogy {
         self.levels.iter().map(Vec::as_slice)
     }
 
-    /// The bush ancestors of a node, oldest first, its parent last.
-    pub(crate) fn chain(&self, slot: Slot, chain: &mut Vec<Slot>) {
-        chain.clear();
+    /// Makes `chain` the bush ancestors of a node, oldest first, its parent last, from those of a relative.
+    /// Returns how many they have in common.
+    pub(crate) fn chain(&self, slot: Slot, chain: &mut Vec<Slot>) -> usize {
+        let length = self.nodes[slot].generation - self.trunk;
+        let known = chain.len().min(length);
+        chain.resize(length, Slot::MAX);
         let mut next = self.nodes[slot].parent;
-        while let Some(ancestor) = next {
-            chain.push(ancestor);
+        for link in (0..length).rev() {
+            let Some(ancestor) = next else { return 0 };
+            if link < known && chain[link] == ancestor {
+                return link + 1;
+            }
+            chain[link] = ancestor;
             next = self.nodes[ancestor].parent;
         }
-        chain.reverse();
+        0
     }
 
     fn bear(&mut self, parents: &[Option<Slot>]) -> Vec<Birth> {

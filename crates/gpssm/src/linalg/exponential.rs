@@ -1,5 +1,7 @@
 //! A vectorised exponential for kernel values.
 
+use pulp::Simd;
+
 use super::simd::{Vectorised, dispatch, multiply_add};
 
 /// Kernel values below this fraction of the signal variance are set to zero: subnormal numbers would
@@ -27,7 +29,7 @@ const TAYLOR: [f64; 14] = {
 /// exp(-a) = 2^k exp(r) with |r| <= ln(2)/2, and a Taylor polynomial of degree 13 for exp(r). Free of
 /// branches, so that loops over it vectorise.
 #[inline(always)]
-pub(crate) fn exp_negative<const FMA: bool>(a: f64) -> f64 {
+pub(crate) fn exp_negative<S: Simd>(a: f64) -> f64 {
     // Adding 1.5 * 2^52 rounds to an integer and leaves it in the low bits of the sum.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;
@@ -38,7 +40,7 @@ pub(crate) fn exp_negative<const FMA: bool>(a: f64) -> f64 {
     let r = (x - k * LN_2_HIGH) - k * LN_2_LOW;
     let mut polynomial = TAYLOR[13];
     for n in (0..13).rev() {
-        polynomial = multiply_add::<FMA>(polynomial, r, TAYLOR[n]);
+        polynomial = multiply_add::<S>(polynomial, r, TAYLOR[n]);
     }
     let power = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
     // A comparison that NaN fails leads to NaN, never to a silent number.
@@ -57,9 +59,9 @@ pub(crate) fn scaled_exp_negative(scale: f64, values: &mut [f64]) {
     impl Vectorised for Map<'_> {
         type Output = ();
         #[inline(always)]
-        fn run<const FMA: bool>(self) {
+        fn run<S: Simd>(self, _: S) {
             for a in self.1.iter_mut() {
-                *a = self.0 * exp_negative::<FMA>(*a);
+                *a = self.0 * exp_negative::<S>(*a);
             }
         }
     }

@@ -4,6 +4,7 @@
 //! - [`panels`]: row panels of growing factors, solved for many columns at once
 //! - [`rotations`]: rank-one updates of a panel factor by Givens rotations
 //! - [`small`]: the n_x by n_x Gaussians of single particles
+//! - [`tiles`]: the same through single rows of the bush
 //! - [`simd`], [`exponential`]: our own vectorised loops
 
 pub mod dense;
@@ -11,4 +12,5 @@ pub(crate) mod exponential;
 pub(crate) mod panels;
 pub(crate) mod rotations;
 pub(crate) mod simd;
+pub(crate) mod tiles;
 pub mod small;

@@ -4,8 +4,10 @@
 //! broadcasts one number against eight rows, and a Givens rotation acts on eight rows in one go.
 //! Rows can be appended, never removed.
 
+use pulp::Simd;
+
 use super::dense::Dense;
-use super::simd::{Vectorised, dispatch, multiply_add};
+use super::simd::{Vectorised, dispatch};
 
 /// Rows in a panel.
 pub(crate) const HEIGHT: usize = 8;
@@ -91,7 +93,7 @@ impl TriangularPanels {
     /// panel are overwritten.
     pub(crate) fn solve(&self, n: usize, x: &mut [f64], stride: usize, n_columns: usize) {
         if n > 0 && n_columns > 0 {
-            dispatch(Solve { factor: self, n, x, stride, n_columns });
+            dispatch(Solve { factor: self, n, x, stride, n_columns, inverse: [0.0; HEIGHT * HEIGHT] });
         }
     }
 }
@@ -154,24 +156,86 @@ fn passes(n: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).map(move |i| (i * n / count, (i + 1) * n / count))
 }
 
-/// Sums over k of panel\[k\] * column\[k\], for `C` columns and the eight rows of a panel.
+/// Sums over k of panel\[k\] * column\[k\], for `C` columns and the eight rows of a panel in `W` vectors.
 #[inline(always)]
-fn products<const C: usize, const FMA: bool>(panel: &[f64], b: &[f64], stride: usize) -> [[f64; HEIGHT]; C] {
-    let (panel, _) = panel.as_chunks::<HEIGHT>();
-    let mut sums = [[0.0; HEIGHT]; C];
+fn products<S: Simd, const C: usize, const W: usize>(
+    simd: S,
+    panel: &[f64],
+    b: &[f64],
+    stride: usize,
+) -> [[S::f64s; W]; C] {
+    let (vectors, _) = S::as_simd_f64s(panel);
+    let (rows, _) = vectors.as_chunks::<W>();
     let mut columns: [&[f64]; C] = [&[]; C];
     for (c, column) in columns.iter_mut().enumerate() {
-        *column = &b[c * stride..c * stride + panel.len()];
+        *column = &b[c * stride..][..rows.len()];
     }
-    for (k, rows) in panel.iter().enumerate() {
+    let mut sums = [[simd.splat_f64s(0.0); W]; C];
+    for (k, rows) in rows.iter().enumerate() {
         for c in 0..C {
-            let factor = columns[c][k];
-            for r in 0..HEIGHT {
-                sums[c][r] = multiply_add::<FMA>(rows[r], factor, sums[c][r]);
+            let factor = simd.splat_f64s(columns[c][k]);
+            for w in 0..W {
+                sums[c][w] = simd.mul_add_e_f64s(rows[w], factor, sums[c][w]);
             }
         }
     }
     sums
+}
+
+/// The eight numbers of a panel column, as vectors.
+#[inline(always)]
+fn vectors_mut<S: Simd, const W: usize>(values: &mut [f64]) -> &mut [S::f64s] {
+    &mut S::as_mut_simd_f64s(&mut values[..HEIGHT]).0[..W]
+}
+
+/// Inverse of the 8 by 8 lower triangle at the end of a panel, as a panel of its own. Rows that were never
+/// pushed have a zero diagonal and give zeros.
+#[inline(always)]
+fn inverse_of_diagonal_block(block: &[f64]) -> [f64; HEIGHT * HEIGHT] {
+    let mut inverse = [0.0; HEIGHT * HEIGHT];
+    for column in 0..HEIGHT {
+        for row in column..HEIGHT {
+            let diagonal = block[row * HEIGHT + row];
+            let mut sum = if row == column { 1.0 } else { 0.0 };
+            for k in column..row {
+                sum -= block[k * HEIGHT + row] * inverse[column * HEIGHT + k];
+            }
+            inverse[column * HEIGHT + row] = if diagonal == 0.0 { 0.0 } else { sum / diagonal };
+        }
+    }
+    inverse
+}
+
+/// What is done with the columns of one pass over a panel.
+trait Pass: Sized {
+    fn pass<S: Simd, const C: usize, const W: usize>(&mut self, simd: S, p: usize, from: usize);
+
+    /// All passes over panels `0..n_panels` and columns `0..n_columns`.
+    #[inline(always)]
+    fn run_all<S: Simd>(mut self, simd: S, n_panels: usize, n_columns: usize) {
+        for p in 0..n_panels {
+            for (from, to) in passes(n_columns) {
+                match S::F64_LANES {
+                    8 => self.pass_of::<S, 1>(simd, p, from, to),
+                    4 => self.pass_of::<S, 2>(simd, p, from, to),
+                    2 => self.pass_of::<S, 4>(simd, p, from, to),
+                    _ => self.pass_of::<S, 8>(simd, p, from, to),
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn pass_of<S: Simd, const W: usize>(&mut self, simd: S, p: usize, from: usize, to: usize) {
+        match to - from {
+            1 => self.pass::<S, 1, W>(simd, p, from),
+            2 => self.pass::<S, 2, W>(simd, p, from),
+            3 => self.pass::<S, 3, W>(simd, p, from),
+            4 => self.pass::<S, 4, W>(simd, p, from),
+            5 => self.pass::<S, 5, W>(simd, p, from),
+            _ => self.pass::<S, 6, W>(simd, p, from),
+        }
+    }
 }
 
 struct Solve<'a> {
@@ -180,35 +244,29 @@ struct Solve<'a> {
     x: &'a mut [f64],
     stride: usize,
     n_columns: usize,
+    /// Inverse of the diagonal block of the panel at hand.
+    inverse: [f64; HEIGHT * HEIGHT],
 }
 
-impl Solve<'_> {
+impl Pass for Solve<'_> {
     #[inline(always)]
-    fn pass<const C: usize, const FMA: bool>(panel: &[f64], first: usize, x: &mut [f64], stride: usize) {
-        let (left, diagonal) = panel.split_at(first * HEIGHT);
-        let (diagonal, _) = diagonal.as_chunks::<HEIGHT>();
-        let sums = products::<C, FMA>(left, x, stride);
-        let mut reciprocals = [0.0; HEIGHT];
-        for r in 0..HEIGHT {
-            // Rows that were never pushed have a zero diagonal; their lanes are ignored.
-            let d = diagonal[r][r];
-            reciprocals[r] = if d == 0.0 { 0.0 } else { 1.0 / d };
+    fn pass<S: Simd, const C: usize, const W: usize>(&mut self, simd: S, p: usize, from: usize) {
+        let first = p * HEIGHT;
+        let (left, diagonal) = self.factor.panel(p).split_at(first * HEIGHT);
+        if from == 0 {
+            self.inverse = inverse_of_diagonal_block(diagonal);
         }
+        let x = &mut self.x[from * self.stride..];
+        let sums = products::<S, C, W>(simd, left, x, self.stride);
         for c in 0..C {
-            let at = c * stride + first;
-            let mut lanes = [0.0; HEIGHT];
-            lanes.copy_from_slice(&x[at..at + HEIGHT]);
-            for r in 0..HEIGHT {
-                lanes[r] -= sums[c][r];
+            let rows = vectors_mut::<S, W>(&mut x[c * self.stride + first..]);
+            for w in 0..W {
+                rows[w] = simd.sub_f64s(rows[w], sums[c][w]);
             }
-            for r in 0..HEIGHT {
-                let value = lanes[r] * reciprocals[r];
-                lanes[r] = value;
-                for below in r + 1..HEIGHT {
-                    lanes[below] = multiply_add::<FMA>(-diagonal[r][below], value, lanes[below]);
-                }
-            }
-            x[at..at + HEIGHT].copy_from_slice(&lanes);
+        }
+        let solved = products::<S, C, W>(simd, &self.inverse, &x[first..], self.stride);
+        for c in 0..C {
+            vectors_mut::<S, W>(&mut x[c * self.stride + first..]).copy_from_slice(&solved[c]);
         }
     }
 }
@@ -217,22 +275,9 @@ impl Vectorised for Solve<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        let Self { factor, n, x, stride, n_columns } = self;
-        for p in 0..n.div_ceil(HEIGHT) {
-            let (panel, first) = (factor.panel(p), p * HEIGHT);
-            for (from, to) in passes(n_columns) {
-                let x = &mut x[from * stride..];
-                match to - from {
-                    1 => Self::pass::<1, FMA>(panel, first, x, stride),
-                    2 => Self::pass::<2, FMA>(panel, first, x, stride),
-                    3 => Self::pass::<3, FMA>(panel, first, x, stride),
-                    4 => Self::pass::<4, FMA>(panel, first, x, stride),
-                    5 => Self::pass::<5, FMA>(panel, first, x, stride),
-                    _ => Self::pass::<6, FMA>(panel, first, x, stride),
-                }
-            }
-        }
+    fn run<S: Simd>(self, simd: S) {
+        let (n_panels, n_columns) = (self.n.div_ceil(HEIGHT), self.n_columns);
+        self.run_all(simd, n_panels, n_columns);
     }
 }
 
@@ -246,19 +291,16 @@ struct SubtractProduct<'a> {
     n_columns: usize,
 }
 
-impl SubtractProduct<'_> {
+impl Pass for SubtractProduct<'_> {
     #[inline(always)]
-    fn pass<const C: usize, const FMA: bool>(
-        panel: &[f64],
-        b: &[f64],
-        b_stride: usize,
-        x: &mut [f64],
-        x_stride: usize,
-    ) {
-        let sums = products::<C, FMA>(panel, b, b_stride);
+    fn pass<S: Simd, const C: usize, const W: usize>(&mut self, simd: S, p: usize, from: usize) {
+        let size = self.matrix.width * HEIGHT;
+        let panel = &self.matrix.data[p * size..][..self.width * HEIGHT];
+        let sums = products::<S, C, W>(simd, panel, &self.b[from * self.b_stride..], self.b_stride);
         for c in 0..C {
-            for (value, sum) in x[c * x_stride..c * x_stride + HEIGHT].iter_mut().zip(&sums[c]) {
-                *value -= sum;
+            let rows = vectors_mut::<S, W>(&mut self.x[(from + c) * self.x_stride + p * HEIGHT..]);
+            for w in 0..W {
+                rows[w] = simd.sub_f64s(rows[w], sums[c][w]);
             }
         }
     }
@@ -268,23 +310,8 @@ impl Vectorised for SubtractProduct<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        let Self { matrix, width, b, b_stride, x, x_stride, n_columns } = self;
-        let size = matrix.width * HEIGHT;
-        for p in 0..matrix.n_rows.div_ceil(HEIGHT) {
-            let panel = &matrix.data[p * size..p * size + width * HEIGHT];
-            for (from, to) in passes(n_columns) {
-                let b = &b[from * b_stride..];
-                let x = &mut x[from * x_stride + p * HEIGHT..];
-                match to - from {
-                    1 => Self::pass::<1, FMA>(panel, b, b_stride, x, x_stride),
-                    2 => Self::pass::<2, FMA>(panel, b, b_stride, x, x_stride),
-                    3 => Self::pass::<3, FMA>(panel, b, b_stride, x, x_stride),
-                    4 => Self::pass::<4, FMA>(panel, b, b_stride, x, x_stride),
-                    5 => Self::pass::<5, FMA>(panel, b, b_stride, x, x_stride),
-                    _ => Self::pass::<6, FMA>(panel, b, b_stride, x, x_stride),
-                }
-            }
-        }
+    fn run<S: Simd>(self, simd: S) {
+        let (n_panels, n_columns) = (self.matrix.n_rows.div_ceil(HEIGHT), self.n_columns);
+        self.run_all(simd, n_panels, n_columns);
     }
 }

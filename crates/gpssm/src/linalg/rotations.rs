@@ -1,5 +1,7 @@
 //! Rank-one updates L L' + w w' of a panel factor by Givens rotations.
 
+use pulp::Simd;
+
 use super::panels::{HEIGHT, TriangularPanels};
 use super::simd::{Vectorised, dispatch, multiply_add};
 
@@ -36,7 +38,7 @@ impl Vectorised for Update<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<S: Simd>(self, _: S) {
         let Self { factor, w, rotations } = self;
         let n = factor.n_rows();
         for p in 0..n.div_ceil(HEIGHT) {
@@ -49,8 +51,8 @@ impl Vectorised for Update<'_> {
             for (column, (&c, &s)) in left.iter_mut().zip(pairs) {
                 for r in 0..HEIGHT {
                     let a = column[r];
-                    column[r] = multiply_add::<FMA>(c, a, s * lanes[r]);
-                    lanes[r] = multiply_add::<FMA>(c, lanes[r], -(s * a));
+                    column[r] = multiply_add::<S>(c, a, s * lanes[r]);
+                    lanes[r] = multiply_add::<S>(c, lanes[r], -(s * a));
                 }
             }
             for r in 0..HEIGHT.min(n - first) {
@@ -102,10 +104,10 @@ impl Vectorised for Together<'_, '_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<S: Simd>(self, _: S) {
         let n = self.n;
         let (cosine, sine) = (&self.rotations.cosine[..n], &self.rotations.sine[..n]);
-        let mut rows = self.rows.each_mut().map(|row| &mut row[..n]);
+        let rows = self.rows.each_mut().map(|row| &mut row[..n]);
         let mut lanes = *self.w;
         for k in 0..n {
             let (c, s) = (cosine[k], sine[k]);

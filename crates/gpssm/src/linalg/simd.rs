@@ -3,12 +3,9 @@
 use pulp::{Arch, Simd, WithSimd};
 
 /// A loop nest that is compiled once per instruction set.
-///
-/// `FMA` is true where the processor fuses `a * b + c` in hardware; without it `f64::mul_add` would be
-/// a slow library call.
 pub(crate) trait Vectorised {
     type Output;
-    fn run<const FMA: bool>(self) -> Self::Output;
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
 
 struct Dispatched<V>(V);
@@ -17,8 +14,8 @@ impl<V: Vectorised> WithSimd for Dispatched<V> {
     type Output = V::Output;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> V::Output {
-        if S::IS_SCALAR { self.0.run::<false>() } else { self.0.run::<true>() }
+    fn with_simd<S: Simd>(self, simd: S) -> V::Output {
+        self.0.run(simd)
     }
 }
 
@@ -28,20 +25,20 @@ pub(crate) fn dispatch<V: Vectorised>(v: V) -> V::Output {
     Arch::new().dispatch(Dispatched(v))
 }
 
-/// `a * b + c`, fused where that is an instruction.
+/// `a * b + c`, fused where that is an instruction; without one `f64::mul_add` is a slow library call.
 #[inline(always)]
-pub(crate) fn multiply_add<const FMA: bool>(a: f64, b: f64, c: f64) -> f64 {
-    if FMA { a.mul_add(b, c) } else { a * b + c }
+pub(crate) fn multiply_add<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
+    if S::IS_SCALAR { a * b + c } else { a.mul_add(b, c) }
 }
 
-/// Dot product with a fixed order of summation (sixteen partial sums).
+/// Dot product with a fixed order of summation on one instruction set.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     struct Dot<'a>(&'a [f64], &'a [f64]);
     impl Vectorised for Dot<'_> {
         type Output = f64;
         #[inline(always)]
-        fn run<const FMA: bool>(self) -> f64 {
-            dot_inline::<FMA>(self.0, self.1)
+        fn run<S: Simd>(self, simd: S) -> f64 {
+            dot_inline(simd, self.0, self.1)
         }
     }
     dispatch(Dot(a, b))
@@ -49,27 +46,26 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// [`dot`] for use inside a loop nest that is already dispatched.
 #[inline(always)]
-pub(crate) fn dot_inline<const FMA: bool>(a: &[f64], b: &[f64]) -> f64 {
-    const LANES: usize = 16;
+pub(crate) fn dot_inline<S: Simd>(simd: S, a: &[f64], b: &[f64]) -> f64 {
     let n = a.len().min(b.len());
-    let (a_chunks, a_rest) = a[..n].as_chunks::<LANES>();
-    let (b_chunks, b_rest) = b[..n].as_chunks::<LANES>();
-    let mut sums = [0.0; LANES];
-    for (x, y) in a_chunks.iter().zip(b_chunks) {
-        for lane in 0..LANES {
-            sums[lane] = multiply_add::<FMA>(x[lane], y[lane], sums[lane]);
+    let (a, a_rest) = S::as_simd_f64s(&a[..n]);
+    let (b, b_rest) = S::as_simd_f64s(&b[..n]);
+    let zero = simd.splat_f64s(0.0);
+    let mut sums = [zero; 4];
+    let (a_fours, a_vectors) = a.as_chunks::<4>();
+    let (b_fours, b_vectors) = b.as_chunks::<4>();
+    for (a, b) in a_fours.iter().zip(b_fours) {
+        for lane in 0..4 {
+            sums[lane] = simd.mul_add_e_f64s(a[lane], b[lane], sums[lane]);
         }
     }
-    let mut total = 0.0;
-    for (x, y) in a_rest.iter().zip(b_rest) {
-        total = multiply_add::<FMA>(*x, *y, total);
+    for (a, b) in a_vectors.iter().zip(b_vectors) {
+        sums[0] = simd.mul_add_e_f64s(*a, *b, sums[0]);
     }
-    let mut width = LANES / 2;
-    while width > 0 {
-        for lane in 0..width {
-            sums[lane] += sums[lane + width];
-        }
-        width /= 2;
+    let mut rest = 0.0;
+    for (a, b) in a_rest.iter().zip(b_rest) {
+        rest = multiply_add::<S>(*a, *b, rest);
     }
-    total + sums[0]
+    let pairs = (simd.add_f64s(sums[0], sums[1]), simd.add_f64s(sums[2], sums[3]));
+    rest + simd.reduce_sum_f64s(simd.add_f64s(pairs.0, pairs.1))
 }

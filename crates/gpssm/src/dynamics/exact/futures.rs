@@ -74,7 +74,7 @@ impl Future {
                     Some(parent) => {
                         let parent = &nodes[parent].given;
                         parent.log_density
-                            - crate::linalg::small::log_diagonal(&parent.chol(), parent.mean.len())
+                            - crate::linalg::small::log_diagonal(&parent.chol, parent.mean.len())
                     }
                     None => trunk - last,
                 };
@@ -108,40 +108,30 @@ impl Future {
         }
         self.rotate_bush_through_trunk(q, genealogy, nodes, n_trunk);
         let mut next_w = 0;
+        self.chain.clear();
         let last_generation = genealogy.levels().count() - 1;
         for (level, slots) in genealogy.levels().enumerate() {
             for &slot in slots {
-                let mut node = std::mem::take(&mut nodes[slot]);
                 match genealogy.parent(slot) {
                     Some(parent) => {
-                        let parent = &nodes[parent].given;
-                        node.given.carry = parent.carry;
-                        rotate_edge(&mut node, &parent.cosine, &parent.sine);
+                        // A child never has its parent's slot.
+                        let Ok([node, parent]) = nodes.get_disjoint_mut([slot, parent]) else { continue };
+                        node.given.carry = parent.given.carry;
+                        rotate_edge(node, &parent.given.cosine, &parent.given.sine);
                     }
                     None => {
-                        node.given.carry = carry;
                         let known = self.given_residuals.len();
-                        rotate_edge(
-                            &mut node,
-                            &self.rotations.cosine[known..],
-                            &self.rotations.sine[known..],
-                        );
+                        nodes[slot].given.carry = carry;
+                        let (cosine, sine) = (&self.rotations.cosine[known..], &self.rotations.sine[known..]);
+                        rotate_edge(&mut nodes[slot], cosine, sine);
                     }
                 }
                 // The newest generation has an edge but no rows yet.
                 if level < last_generation {
                     genealogy.chain(slot, &mut self.chain);
-                    let p = node.given.mean.len();
-                    rotate_rows_of(
-                        &mut node,
-                        &self.chain,
-                        nodes,
-                        n_trunk,
-                        &mut self.w_bush[next_w..next_w + p],
-                    );
-                    next_w += p;
+                    let w = &mut self.w_bush[next_w..];
+                    next_w += rotate_rows_of(slot, &self.chain, nodes, n_trunk, w);
                 }
-                nodes[slot] = node;
             }
         }
     }
@@ -186,29 +176,32 @@ fn rotate_edge(node: &mut Node, cosine: &[f64], sine: &[f64]) {
     node.given.carry = carry;
 }
 
-/// The rotations of the bush ancestors, then the node's own.
-fn rotate_rows_of(node: &mut Node, chain: &[Slot], nodes: &[Node], n_trunk: usize, w: &mut [f64]) {
-    let given = &mut node.given;
-    let p = w.len();
-    given.cosine.clear();
-    given.sine.clear();
-    for (row, w) in given.rows.iter_mut().zip(w) {
+/// The rotations of the bush ancestors, then the node's own; returns the number of rows.
+fn rotate_rows_of(slot: Slot, chain: &[Slot], nodes: &mut [Node], n_trunk: usize, w: &mut [f64]) -> usize {
+    let mut rows = std::mem::take(&mut nodes[slot].given.rows);
+    let mut cosine = std::mem::take(&mut nodes[slot].given.cosine);
+    let mut sine = std::mem::take(&mut nodes[slot].given.sine);
+    cosine.clear();
+    sine.clear();
+    for (row, w) in rows.iter_mut().zip(w) {
         let mut at = n_trunk;
-        for &ancestor in chain {
-            let ancestor = &nodes[ancestor].given;
-            for (&c, &s) in ancestor.cosine.iter().zip(&ancestor.sine) {
+        let ancestors = chain.iter().map(|&ancestor| &nodes[ancestor].given);
+        let own = (&cosine, &sine);
+        for (cosine, sine) in ancestors.map(|given| (&given.cosine, &given.sine)).chain([own]) {
+            for (&c, &s) in cosine.iter().zip(sine) {
                 (row[at], *w) = rotate(c, s, row[at], *w);
                 at += 1;
             }
         }
-        for (&c, &s) in given.cosine.iter().zip(&given.sine) {
-            (row[at], *w) = rotate(c, s, row[at], *w);
-            at += 1;
-        }
         let (c, s, diagonal) = rotation(row[at], *w);
         row[at] = diagonal;
-        given.cosine.push(c);
-        given.sine.push(s);
+        cosine.push(c);
+        sine.push(s);
     }
-    debug_assert_eq!(given.cosine.len(), p);
+    let given = &mut nodes[slot].given;
+    given.rows = rows;
+    given.cosine = cosine;
+    given.sine = sine;
+    given.refresh();
+    given.mean.len()
 }

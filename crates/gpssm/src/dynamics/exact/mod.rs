@@ -154,10 +154,10 @@ impl Block for ExactBlock {
             for (value, &d) in target.iter_mut().zip(&self.dims) {
                 *value = x[birth.particle * n_x + d];
             }
-            // Parent and child are two nodes of one list; the child's old content is stale.
-            let mut child = std::mem::take(&mut self.nodes[birth.slot]);
-            child.descend(&self.nodes[parent], &target, self.future.is_some());
-            self.nodes[birth.slot] = child;
+            // A child never has its parent's slot.
+            if let Ok([child, parent]) = self.nodes.get_disjoint_mut([birth.slot, parent]) {
+                child.descend(parent, &target, self.future.is_some());
+            }
         }
     }
 

@@ -50,8 +50,9 @@ pub(super) struct Given {
     pub rows: Rows,
     /// Whitened residual of the edge from the parent.
     pub edge: Vec<f64>,
-    /// Mean of the next state.
+    /// Mean and lower factor of the covariance of the next state.
     pub mean: Vec<f64>,
+    pub chol: Vec<f64>,
     /// Sum over the path of -|e|^2 / 2 - log diagonal.
     pub log_density: f64,
     /// This node's rotations in the current rank-one update, and the residual that is carried on.
@@ -61,23 +62,21 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// The diagonal block of the factor, row-major.
-    pub(super) fn chol(&self) -> Vec<f64> {
+    /// Reads the diagonal block of the factor again after its rows were rotated.
+    pub(super) fn refresh(&mut self) {
         let p = self.mean.len();
-        let mut chol = vec![0.0; p * p];
         for d in 0..p {
             let row = self.rows.row(d);
             let from = row.len() - p;
-            chol[d * p..=d * p + d].copy_from_slice(&row[from..=from + d]);
+            self.chol[d * p..=d * p + d].copy_from_slice(&row[from..=from + d]);
         }
-        chol
     }
 
     /// log N(x | mean, covariance) without the constant.
     pub(super) fn log_next(&self, x: &[f64]) -> f64 {
         let p = x.len();
         let mut residual: Vec<f64> = x.iter().zip(&self.mean).map(|(x, mean)| x - mean).collect();
-        small::log_gaussian(&self.chol(), p, &mut residual) + 0.5 * p as f64 * (2.0 * PI).ln()
+        small::log_gaussian(&self.chol, p, &mut residual) + 0.5 * p as f64 * (2.0 * PI).ln()
     }
 }
 
@@ -116,7 +115,7 @@ impl Node {
         if conditional {
             self.given.edge.clear();
             self.given.edge.extend(x.iter().zip(&parent.given.mean).map(|(x, mean)| x - mean));
-            small::solve_lower(&parent.given.chol(), p, &mut self.given.edge);
+            small::solve_lower(&parent.given.chol, p, &mut self.given.edge);
         }
     }
 }

@@ -6,10 +6,11 @@ use std::ops::Range;
 use super::ExactBlock;
 
 use crate::dynamics::genealogy::{Birth, Genealogy, Slot};
-use crate::kernel::{Kernel, Scratch};
+use crate::kernel::Scratch;
 use crate::linalg::panels::padded;
 use crate::linalg::simd::dot;
 use crate::linalg::small;
+use crate::linalg::tiles::{self, TILE};
 use crate::points::Points;
 
 /// Buffers that live as long as the block.
@@ -21,25 +22,49 @@ pub(super) struct Work {
     path: Vec<f64>,
     future: Vec<f64>,
     given: Vec<f64>,
+    members: Vec<Member>,
     chain: Vec<Slot>,
     chain_points: Points,
-    chain_values: Vec<f64>,
     tail: Vec<f64>,
+}
+
+/// A new node on its way through the bush.
+#[derive(Default)]
+struct Member {
+    chain: Vec<Slot>,
+    /// k_d(z_ancestor, z), by dimension and link of the chain.
+    covariances: Vec<f64>,
 }
 
 impl Work {
     pub(super) fn new(n_components: usize) -> Self {
-        Self { chain_points: Points::new(n_components), ..Self::default() }
+        let members = std::iter::repeat_with(Member::default).take(TILE).collect();
+        Self { chain_points: Points::new(n_components), members, ..Self::default() }
     }
 }
 
-/// The p columns of one new node.
+/// The columns of some new nodes, p for each, one node after another.
 struct Columns<'a> {
     path: &'a mut [f64],
     stride: usize,
     future: &'a [f64],
     given: &'a mut [f64],
     given_stride: usize,
+}
+
+impl Columns<'_> {
+    /// The columns of node `i` of `p` dimensions.
+    fn node(&mut self, i: usize, p: usize) -> Columns<'_> {
+        let block = |stride: usize| i * p * stride..(i + 1) * p * stride;
+        let conditional = !self.future.is_empty();
+        Columns {
+            path: &mut self.path[block(self.stride)],
+            stride: self.stride,
+            future: if conditional { &self.future[block(self.stride)] } else { &[] },
+            given: if conditional { &mut self.given[block(self.given_stride)] } else { &mut [] },
+            given_stride: self.given_stride,
+        }
+    }
 }
 
 impl ExactBlock {
@@ -56,11 +81,14 @@ impl ExactBlock {
         let given_stride = padded(self.length * p);
         let mut work = std::mem::take(&mut self.work);
         self.solve_trunk(births, z, &mut work, stride, given_stride);
+        work.chain.clear();
         let mut at = vec![0.0; z.n_components()];
-        for (i, birth) in births.iter().enumerate() {
-            z.get(birth.particle, &mut at);
-            let block = |stride: usize| i * p * stride..(i + 1) * p * stride;
-            let conditional = self.future.is_some();
+        let conditional = self.future.is_some();
+        let mut start = 0;
+        // Relatives that share ancestors in the bush go through them together.
+        for group in births.chunks((TILE / p).max(1)) {
+            let common = self.gather(genealogy, group, z, &mut work);
+            let block = |stride: usize| start * p * stride..(start + group.len()) * p * stride;
             let mut columns = Columns {
                 path: &mut work.path[block(stride)],
                 stride,
@@ -68,22 +96,43 @@ impl ExactBlock {
                 given: if conditional { &mut work.given[block(given_stride)] } else { &mut [] },
                 given_stride,
             };
-            genealogy.chain(birth.slot, &mut work.chain);
-            work.chain_points.clear();
-            for &slot in &work.chain {
-                work.chain_points.push(&self.nodes[slot].z);
+            let members = &work.members[..group.len()];
+            self.solve_links(members, 0..common, &mut columns);
+            for (i, birth) in group.iter().enumerate() {
+                let member = &members[i];
+                let mut columns = columns.node(i, p);
+                self.solve_links(std::slice::from_ref(member), common..member.chain.len(), &mut columns);
+                z.get(birth.particle, &mut at);
+                let prior: Vec<f64> = self.dims.iter().map(|&d| mean[birth.particle * n_x + d]).collect();
+                self.finish(birth.slot, &member.chain, &at, &prior, &columns, &mut work.tail);
             }
-            work.chain_values.resize((work.chain.len() * p).max(work.chain_values.len()), 0.0);
-            for (kernel, values) in
-                self.kernels.iter().zip(work.chain_values.chunks_mut(work.chain.len().max(1)))
-            {
-                kernel.row(&work.chain_points, 0..work.chain.len(), &at, values, &mut work.scratch);
-            }
-            self.solve_chain(&work.chain, &work.chain_values, &mut columns);
-            let prior: Vec<f64> = self.dims.iter().map(|&d| mean[birth.particle * n_x + d]).collect();
-            self.finish(birth.slot, &work.chain, &at, &prior, &columns, &mut work.tail);
+            start += group.len();
         }
         self.work = work;
+    }
+
+    /// Chains and kernel values of a group of relatives; returns how many links they all share.
+    fn gather(&self, genealogy: &Genealogy, group: &[Birth], z: &Points, work: &mut Work) -> usize {
+        let p = self.p();
+        let mut common = usize::MAX;
+        let mut at = vec![0.0; z.n_components()];
+        for (i, (birth, member)) in group.iter().zip(&mut work.members).enumerate() {
+            let known = genealogy.chain(birth.slot, &mut work.chain);
+            let n = work.chain.len();
+            common = if i == 0 { n } else { common.min(known) };
+            work.chain_points.truncate(known);
+            for &slot in &work.chain[known..] {
+                work.chain_points.push(&self.nodes[slot].z);
+            }
+            member.chain.clear();
+            member.chain.extend_from_slice(&work.chain);
+            member.covariances.resize(n * p, 0.0);
+            z.get(birth.particle, &mut at);
+            for (kernel, values) in self.kernels.iter().zip(member.covariances.chunks_mut(n.max(1))) {
+                kernel.row(&work.chain_points, 0..n, &at, values, &mut work.scratch);
+            }
+        }
+        common
     }
 
     /// Everything that the new nodes have in common: context, trunk and the reference's future.
@@ -165,24 +214,40 @@ impl ExactBlock {
         }
     }
 
-    /// Continues the columns of a new node through the rows of its bush ancestors.
-    fn solve_chain(&self, chain: &[Slot], covariances: &[f64], columns: &mut Columns) {
+    /// Continues the columns of new nodes through the rows of bush ancestors that they share.
+    fn solve_links(&self, members: &[Member], links: Range<usize>, columns: &mut Columns) {
         let p = self.p();
+        let n_columns = members.len() * p;
         let n_past = self.path.n_rows();
-        for (link, &slot) in chain.iter().enumerate() {
-            let node = &self.nodes[slot];
-            for (row, column) in (0..p).flat_map(|row| (0..p).map(move |column| (row, column))) {
-                let covariance = if row == column { covariances[row * chain.len() + link] } else { 0.0 };
-                let at = n_past + link * p + row;
-                let values = &mut columns.path[column * columns.stride..];
-                substitute(node.path.row(row), at, covariance, values);
-                if let Some(future) = &self.future {
-                    let n_given = future.n_given * p;
-                    let g = &columns.future[column * columns.stride..][..n_given];
-                    let covariance = covariance - dot(node.given.future.row(row), g);
-                    let values = &mut columns.given[column * columns.given_stride..];
-                    substitute(node.given.rows.row(row), at - self.n_context * p, covariance, values);
+        let Some(chain) = members.first().map(|member| &member.chain) else { return };
+        for first in (links.start * p..links.end * p).step_by(TILE) {
+            let n_rows = TILE.min(links.end * p - first);
+            let node = |r: usize| (&self.nodes[chain[(first + r) / p]], (first + r) % p);
+            let covariance = |r: usize, c: usize| {
+                let (member, d, (_, row)) = (&members[c / p], c % p, node(r));
+                if row == d { member.covariances[d * member.chain.len() + (first + r) / p] } else { 0.0 }
+            };
+            for from in (0..n_columns).step_by(TILE) {
+                let n = TILE.min(n_columns - from);
+                let mut right = [[0.0; TILE]; TILE];
+                for (r, c) in (0..n_rows).flat_map(|r| (0..n).map(move |c| (r, c))) {
+                    right[r][c] = covariance(r, from + c);
                 }
+                let mut rows: [&[f64]; TILE] = [&[]; TILE];
+                (0..n_rows).for_each(|r| rows[r] = node(r).0.path.row(node(r).1));
+                let values = &mut columns.path[from * columns.stride..];
+                tiles::substitute(&rows[..n_rows], n_past + first, &right, values, columns.stride, n);
+                let Some(future) = &self.future else { continue };
+                (0..n_rows).for_each(|r| rows[r] = node(r).0.given.future.row(node(r).1));
+                let g = &columns.future[from * columns.stride..];
+                let explained = tiles::products(&rows[..n_rows], g, columns.stride, future.n_given * p);
+                for (r, c) in (0..n_rows).flat_map(|r| (0..n).map(move |c| (r, c))) {
+                    right[r][c] -= explained[r][c];
+                }
+                (0..n_rows).for_each(|r| rows[r] = node(r).0.given.rows.row(node(r).1));
+                let values = &mut columns.given[from * columns.given_stride..];
+                let at = n_past - self.n_context * p + first;
+                tiles::substitute(&rows[..n_rows], at, &right, values, columns.given_stride, n);
             }
         }
     }
@@ -199,38 +264,53 @@ impl ExactBlock {
     ) {
         let p = self.p();
         let n = self.path.n_rows() + chain.len() * p;
-        let n_trunk = n - self.n_context * p;
         let column = |d: usize| &columns.path[d * columns.stride..][..n];
-        let chol = self.predictive_factor(z, |a, b| dot(column(a), column(b)));
-        let mean = (0..p).map(|d| {
-            self.path_tail(slot, chain, |node| &node.edge, tail);
-            prior[d] + whitened_sum(column(d), &self.residuals, tail)
-        });
-        let mean: Vec<f64> = mean.collect();
-        let mut node = std::mem::take(&mut self.nodes[slot]);
+        let mut chol = std::mem::take(&mut self.nodes[slot].chol);
+        let mut mean = std::mem::take(&mut self.nodes[slot].mean);
+        self.predictive_factor(z, |a, b| dot(column(a), column(b)), &mut chol);
+        self.path_tail(slot, chain, |node| &node.edge, tail);
+        mean.clear();
+        mean.extend((0..p).map(|d| prior[d] + whitened_sum(column(d), &self.residuals, tail)));
+        let node = &mut self.nodes[slot];
         node.z.clear();
         node.z.extend_from_slice(z);
-        node.path.set_with_block(columns.path, columns.stride, n, &chol.0);
+        node.path.set_with_block(columns.path, columns.stride, n, &chol);
         node.mean = mean;
-        node.chol = chol.0;
-        self.n_clamped += u64::from(chol.1);
-        self.nodes[slot] = node;
-        let Some(future) = &self.future else { return };
-        let n_given = future.n_given * p;
+        node.chol = chol;
+        self.finish_given(slot, chain, z, prior, columns, tail);
+    }
+
+    /// The same given the reference's future.
+    fn finish_given(
+        &mut self,
+        slot: Slot,
+        chain: &[Slot],
+        z: &[f64],
+        prior: &[f64],
+        columns: &Columns,
+        tail: &mut Vec<f64>,
+    ) {
+        let Some(n_given) = self.future.as_ref().map(|future| future.n_given * self.p()) else { return };
+        let p = self.p();
+        let n = self.path.n_rows() + chain.len() * p - self.n_context * p;
         let g = |d: usize| &columns.future[d * columns.stride..][..n_given];
-        let row = |d: usize| &columns.given[d * columns.given_stride..][..n_trunk];
-        let (chol, clamped) = self.predictive_factor(z, |a, b| dot(g(a), g(b)) + dot(row(a), row(b)));
+        let row = |d: usize| &columns.given[d * columns.given_stride..][..n];
+        let mut chol = std::mem::take(&mut self.nodes[slot].given.chol);
+        let mut mean = std::mem::take(&mut self.nodes[slot].given.mean);
+        self.predictive_factor(z, |a, b| dot(g(a), g(b)) + dot(row(a), row(b)), &mut chol);
         self.path_tail(slot, chain, |node| &node.given.edge, tail);
-        let mean: Vec<f64> = (0..p)
-            .map(|d| {
-                prior[d] + dot(g(d), &future.residuals) + whitened_sum(row(d), &future.given_residuals, tail)
-            })
-            .collect();
+        mean.clear();
+        if let Some(future) = &self.future {
+            mean.extend((0..p).map(|d| {
+                let from_future = dot(g(d), &future.residuals);
+                prior[d] + from_future + whitened_sum(row(d), &future.given_residuals, tail)
+            }));
+        }
         let given = &mut self.nodes[slot].given;
         given.future.set(columns.future, columns.stride, n_given);
-        given.rows.set_with_block(columns.given, columns.given_stride, n_trunk, &chol);
+        given.rows.set_with_block(columns.given, columns.given_stride, n, &chol);
         given.mean = mean;
-        self.n_clamped += u64::from(clamped);
+        given.chol = chol;
     }
 
     /// Residuals of the rows beyond the known ones of the trunk: the edges along the chain and the node's.
@@ -247,28 +327,24 @@ impl ExactBlock {
         }
     }
 
-    /// Lower factor of K~(z, z) - explained, and whether rounding had to be undone: in exact arithmetic
-    /// the covariance is at least the process noise.
-    fn predictive_factor(&self, z: &[f64], explained: impl Fn(usize, usize) -> f64) -> (Vec<f64>, bool) {
+    /// Lower factor of K~(z, z) - explained. In exact arithmetic this is at least the process noise; where
+    /// rounding brought it below, it is set to that and counted.
+    fn predictive_factor(&mut self, z: &[f64], explained: impl Fn(usize, usize) -> f64, chol: &mut Vec<f64>) {
         let p = self.p();
-        let mut s = vec![0.0; p * p];
+        chol.clear();
+        chol.resize(p * p, 0.0);
         for d in 0..p {
             for other in 0..=d {
                 let prior = if d == other { self.kernels[d].diagonal(z) } else { 0.0 };
-                s[d * p + other] = prior + self.noise[d * p + other] - explained(d, other);
+                chol[d * p + other] = prior + self.noise[d * p + other] - explained(d, other);
             }
         }
-        let below = (0..p).any(|d| s[d * p + d] < self.noise[d * p + d]);
-        if below || !small::cholesky(&mut s, p) {
-            return (self.noise_chol.clone(), true);
+        let below = (0..p).any(|d| chol[d * p + d] < self.noise[d * p + d]);
+        if below || !small::cholesky(chol, p) {
+            chol.copy_from_slice(&self.noise_chol);
+            self.n_clamped += 1;
         }
-        (s, false)
     }
-}
-
-/// One step of forward substitution: entry `at` of `values` from the factor's row.
-fn substitute(row: &[f64], at: usize, right_hand_side: f64, values: &mut [f64]) {
-    values[at] = (right_hand_side - dot(&row[..at], &values[..at])) / row[at];
 }
 
 /// row . (known, tail).
