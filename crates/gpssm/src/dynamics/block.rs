@@ -31,8 +31,10 @@ pub(crate) trait Block {
     /// Mean and covariance of the next state of each particle, given its path (eq. 3).
     fn predict(&self, current: &[Slot], out: &mut Predictions);
 
-    /// Adds log p(x~_{t:T} | path) up to a common constant; `x_next` is x~_t, all dimensions (eq. 8).
-    fn add_log_futures(&mut self, genealogy: &Genealogy, x_next: &[f64], out: &mut [f64]);
+    /// Adds log p(x_next, B | path) - log p(path of origin) up to a common constant, where B is the part of
+    /// the reference's future that is the same for all particles (eq. 8). The origins are the particles
+    /// themselves, or their ancestors if the particles were led on along the reference.
+    fn add_log_futures(&mut self, genealogy: &Genealogy, origins: &[Slot], x_next: &[f64], out: &mut [f64]);
 
     /// The new states of the births (row-major, by particle) become outputs of their parents.
     fn edges(&mut self, births: &[Birth], x: &[f64], n_x: usize);

@@ -136,6 +136,25 @@ impl Genealogy {
         self.bear(&parents)
     }
 
+    /// Adds one child to every particle for the time being; [`Self::retreat`] takes them away again.
+    pub(crate) fn venture(&mut self) -> Vec<Birth> {
+        let parents: Vec<_> = self.current.iter().map(|&slot| Some(slot)).collect();
+        self.bear(&parents)
+    }
+
+    /// Removes the newest generation.
+    pub(crate) fn retreat(&mut self) {
+        if let Some(level) = self.levels.pop_back() {
+            let parents: Vec<Slot> =
+                self.current.iter().filter_map(|&slot| self.nodes[slot].parent).collect();
+            for &parent in &parents {
+                self.nodes[parent].n_children -= 1;
+            }
+            self.current = parents;
+            self.free.extend(level);
+        }
+    }
+
     /// Frees the nodes without living descendants.
     pub(crate) fn prune(&mut self) {
         for level in (0..self.levels.len().saturating_sub(1)).rev() {

@@ -47,10 +47,11 @@ impl Block for ParametricBlock {
         }
     }
 
-    fn add_log_futures(&mut self, genealogy: &Genealogy, x_next: &[f64], out: &mut [f64]) {
+    fn add_log_futures(&mut self, genealogy: &Genealogy, origins: &[Slot], x_next: &[f64], out: &mut [f64]) {
         let mut residual = Vec::new();
-        for (out, &slot) in out.iter_mut().zip(genealogy.current()) {
-            *out += self.log_next(slot, x_next, &mut residual);
+        for ((out, &slot), &origin) in out.iter_mut().zip(genealogy.current()).zip(origins) {
+            let since = self.log_density[slot] - self.log_density[origin];
+            *out += since + self.log_next(slot, x_next, &mut residual);
         }
     }
 

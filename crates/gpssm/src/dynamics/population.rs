@@ -18,8 +18,9 @@ pub(crate) struct Population<'a> {
     inputs: &'a [Vec<f64>],
     blocks: Vec<Box<dyn Block>>,
     genealogy: Genealogy,
-    /// Generation of the current particles.
+    /// Generation of the current particles, and their states, row-major.
     t: usize,
+    x: Vec<f64>,
     length: usize,
     predictions: Predictions,
     log_futures: Vec<f64>,
@@ -42,6 +43,7 @@ impl<'a> Population<'a> {
             blocks: transition.populate(length, context, reference)?,
             genealogy: Genealogy::default(),
             t: 0,
+            x: Vec::new(),
             length,
             predictions: Predictions::default(),
             log_futures: Vec::new(),
@@ -57,10 +59,9 @@ impl<'a> Population<'a> {
     pub(crate) fn start(&mut self, x: &[f64]) {
         let births = self.genealogy.start(x.len() / self.n_x());
         self.t = 0;
-        for block in &mut self.blocks {
-            block.edges(&births, x, self.transition.n_x());
-        }
-        self.rows(&births, x);
+        self.edges(&births, x);
+        self.rows(&births, x, 0);
+        self.x = x.to_vec();
     }
 
     /// p(x_t | path_i) of the next state, all particles (eq. 3).
@@ -70,27 +71,64 @@ impl<'a> Population<'a> {
         for block in &self.blocks {
             block.predict(current, &mut self.predictions);
         }
+        for (d, of) in self.transition.lags.iter().enumerate().filter_map(|(d, of)| of.map(|of| (d, of))) {
+            for i in 0..current.len() {
+                self.predictions.set_known(i, d, self.x[i * self.transition.n_x() + of]);
+            }
+        }
         &self.predictions
     }
 
-    /// log p(x~_{t:T} | path_i) + const, all particles; `x_next` is x~_t (eq. 8).
-    pub(crate) fn log_futures(&mut self, x_next: &[f64]) -> &[f64] {
-        self.log_futures.clear();
-        self.log_futures.resize(self.genealogy.current().len(), 0.0);
-        for block in &mut self.blocks {
-            block.add_log_futures(&self.genealogy, x_next, &mut self.log_futures);
+    /// log p(x~_{t:T} | path_i) + const, all particles (eq. 8); `x_ref` is the whole reference x~_{0:T}.
+    ///
+    /// With lags the reference's next states differ from particle to particle in the components that copy
+    /// the particle's own past. Each particle is led on along the reference until they agree; `visit` is
+    /// told the states on the way, for sensors that see the lags.
+    pub(crate) fn log_futures(
+        &mut self,
+        x_ref: &[f64],
+        visit: &mut dyn FnMut(usize, &[f64], &mut [f64]),
+    ) -> &[f64] {
+        let n_x = self.n_x();
+        let (n, t) = (self.genealogy.current().len(), self.t + 1);
+        let memory = self.transition.memory();
+        let mut out = vec![0.0; n];
+        let origins = self.genealogy.current().to_vec();
+        let mut x = self.x.clone();
+        for s in t..(t + memory).min(self.length + 1) {
+            x = self.splice(&x, &x_ref[s * n_x..(s + 1) * n_x]);
+            visit(s, &x, &mut out);
+            if s < self.length {
+                let births = self.genealogy.venture();
+                self.edges(&births, &x);
+                self.rows(&births, &x, s);
+            }
         }
+        let n_ventured = memory.min(self.length - t);
+        let x_next = &x_ref[(t + n_ventured) * n_x..(t + n_ventured + 1) * n_x];
+        for block in &mut self.blocks {
+            block.add_log_futures(&self.genealogy, &origins, x_next, &mut out);
+        }
+        for _ in 0..n_ventured {
+            self.genealogy.retreat();
+        }
+        self.log_futures = out;
         &self.log_futures
+    }
+
+    /// States that follow `x` and agree with `x_next` in all but their lags; row-major.
+    fn splice(&self, x: &[f64], x_next: &[f64]) -> Vec<f64> {
+        let lags = &self.transition.lags;
+        let rows = x.chunks_exact(self.n_x());
+        rows.flat_map(|x| lags.iter().zip(x_next).map(|(lag, next)| lag.map_or(*next, |of| x[of]))).collect()
     }
 
     /// Particle i of the next generation has state x_i and descends from particle `ancestors[i]`.
     pub(crate) fn advance(&mut self, ancestors: &[usize], x: &[f64]) {
-        let n_x = self.n_x();
         let births = self.genealogy.branch(ancestors);
         self.t += 1;
-        for block in &mut self.blocks {
-            block.edges(&births, x, n_x);
-        }
+        self.x = x.to_vec();
+        self.edges(&births, x);
         if self.t == self.length {
             return;
         }
@@ -103,12 +141,19 @@ impl<'a> Population<'a> {
         for block in &mut self.blocks {
             block.forget(&self.genealogy);
         }
-        self.rows(&births, x);
+        self.rows(&births, x, self.t);
     }
 
-    fn rows(&mut self, births: &[Birth], x: &[f64]) {
+    fn edges(&mut self, births: &[Birth], x: &[f64]) {
+        for block in &mut self.blocks {
+            block.edges(births, x, self.transition.n_x());
+        }
+    }
+
+    /// Inputs z_t of the births.
+    fn rows(&mut self, births: &[Birth], x: &[f64], t: usize) {
         let n_x = self.n_x();
-        let u = &self.inputs[self.t];
+        let u = &self.inputs[t];
         let mut z = Points::new(n_x + u.len());
         for x in x.chunks_exact(n_x) {
             z.push_parts(x, u);

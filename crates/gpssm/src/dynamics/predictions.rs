@@ -29,6 +29,11 @@ impl Predictions {
         &self.chol[i * size..(i + 1) * size]
     }
 
+    /// Sets the mean of a dimension that is known exactly.
+    pub(crate) fn set_known(&mut self, i: usize, d: usize, value: f64) {
+        self.mean[i * self.n_x + d] = value;
+    }
+
     /// Sets the dimensions `dims` of particle `i`, which are independent of the others.
     pub(crate) fn set_block(&mut self, i: usize, dims: &[usize], mean: &[f64], chol: &[f64]) {
         let (n_x, p) = (self.n_x, dims.len());

@@ -47,7 +47,12 @@ fn transition(n_x: usize, n_u: usize, full: bool, known: Option<usize>) -> Trans
     } else {
         ProcessNoise::Diagonal((0..n_x).map(|d| 0.05 + 0.1 * d as f64).collect())
     };
-    Transition { kernels: kernels.collect(), means: (0..n_x).map(ScalarFunction::Component).collect(), noise }
+    Transition {
+        kernels: kernels.collect(),
+        means: (0..n_x).map(ScalarFunction::Component).collect(),
+        noise,
+        lags: vec![None; n_x],
+    }
 }
 
 /// log p(x_{1:} | x_0, context) of a path by one dense factorisation.
@@ -65,11 +70,24 @@ fn dense(case: &Case, path: &[f64], inputs: &[Vec<f64>], context: &Pairs) -> f64
     total
 }
 
+/// Makes the lags of a path agree with what they copy, from time `from` on.
+fn copy_lags(transition: &Transition, path: &mut [f64], from: usize) {
+    let n_x = transition.n_x();
+    for t in from.max(1)..path.len() / n_x {
+        for (d, of) in transition.lags.iter().enumerate() {
+            if let Some(of) = of {
+                path[t * n_x + d] = path[(t - 1) * n_x + of];
+            }
+        }
+    }
+}
+
 fn check(case: &Case, seed: u64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (n_x, n, length) = (case.n_x, case.n_particles, case.length);
     let inputs: Vec<Vec<f64>> = (0..=length).map(|_| normals(&mut rng, case.n_u)).collect();
-    let reference = normals(&mut rng, (length + 1) * n_x);
+    let mut reference = normals(&mut rng, (length + 1) * n_x);
+    copy_lags(&case.transition, &mut reference, 1);
     let other_inputs: Vec<Vec<f64>> = (0..=case.n_context).map(|_| normals(&mut rng, case.n_u)).collect();
     let other = normals(&mut rng, (case.n_context + 1) * n_x);
     let context = case.transition.pairs(&other, |s| &other_inputs[s], case.n_u);
@@ -94,16 +112,27 @@ fn check(case: &Case, seed: u64) {
             let before = dense(case, path, &inputs, &context);
             let mut longer = path.clone();
             longer.extend_from_slice(&probe);
-            let mut residual: Vec<f64> = probe.iter().zip(predictions.mean(i)).map(|(x, m)| x - m).collect();
-            let fast = crate::linalg::small::log_gaussian(predictions.chol(i), n_x, &mut residual);
+            copy_lags(&case.transition, &mut longer, t);
+            let moving: Vec<usize> = case.transition.moving().collect();
+            let p = moving.len();
+            let mut residual: Vec<f64> =
+                moving.iter().map(|&d| longer[t * n_x + d] - predictions.mean(i)[d]).collect();
+            let chol = predictions.chol(i);
+            let chol: Vec<f64> =
+                moving.iter().flat_map(|&a| moving.iter().map(move |&b| chol[a * n_x + b])).collect();
+            let fast = crate::linalg::small::log_gaussian(&chol, p, &mut residual);
+            for (d, of) in case.transition.lags.iter().enumerate() {
+                assert!(of.is_none_or(|of| predictions.mean(i)[d] == path[(t - 1) * n_x + of]));
+            }
             let slow = dense(case, &longer, &inputs, &context) - before;
             assert!((fast - slow).abs() < 1e-8 * slow.abs().max(1.0), "one step at {t}: {fast} {slow}");
             let mut spliced = path.clone();
             spliced.extend_from_slice(&reference[t * n_x..]);
+            copy_lags(&case.transition, &mut spliced, t);
             expected.push(dense(case, &spliced, &inputs, &context) - before);
         }
         let x_next = &reference[t * n_x..(t + 1) * n_x];
-        let actual = population.log_futures(x_next);
+        let actual = population.log_futures(&reference, &mut |_, _, _| {});
         let offset = expected[0] - actual[0];
         for (fast, slow) in actual.iter().zip(&expected) {
             assert!(
@@ -120,6 +149,8 @@ fn check(case: &Case, seed: u64) {
         x = normals(&mut rng, n * n_x);
         x[(n - 1) * n_x..].copy_from_slice(x_next);
         paths = (0..n).map(|i| [&paths[ancestors[i]], &x[i * n_x..(i + 1) * n_x]].concat()).collect();
+        paths.iter_mut().for_each(|path| copy_lags(&case.transition, path, t));
+        x = paths.iter().flat_map(|path| path[t * n_x..].to_vec()).collect();
         population.advance(&ancestors, &x);
         plain.advance(&ancestors, &x);
     }
@@ -162,4 +193,20 @@ fn one_and_two_transitions() {
         check(&Case { length, ..case(2, 1, true, None, 3, 2) }, 6);
         check(&Case { length, ..case(1, 0, false, None, 0, 2) }, 7);
     }
+}
+
+#[test]
+fn lags_are_followed_until_the_futures_agree() {
+    for (full, n_parents) in [(false, 2), (false, 9), (true, 2)] {
+        let mut lagged = case(4, 1, full, None, 4, n_parents);
+        lagged.transition.lags = vec![None, Some(0), None, Some(1)];
+        lagged.transition.kernels[1] = Kernel::zero();
+        lagged.transition.kernels[3] = Kernel::zero();
+        check(&lagged, 8);
+        check(&Case { length: 1, ..lagged }, 9);
+    }
+    let mut known = case(2, 0, false, Some(0), 0, 3);
+    known.transition.lags = vec![None, Some(0)];
+    known.transition.kernels[1] = Kernel::zero();
+    check(&known, 10);
 }

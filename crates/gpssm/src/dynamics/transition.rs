@@ -29,8 +29,10 @@ pub struct Transition {
     pub kernels: Vec<Kernel>,
     /// m_d.
     pub means: Vec<ScalarFunction>,
-    /// Q.
+    /// Q; rows of lags are not used.
     pub noise: ProcessNoise,
+    /// For a state that copies another one step before: that other state.
+    pub lags: Vec<Option<usize>>,
 }
 
 impl Kernel {
@@ -67,13 +69,24 @@ impl Transition {
         self.noise_of(&(0..self.n_x()).collect::<Vec<_>>())
     }
 
+    /// State dimensions that are not lags.
+    pub(crate) fn moving(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.n_x()).filter(|&d| self.lags[d].is_none())
+    }
+
+    /// How many steps back the oldest lag looks.
+    pub fn memory(&self) -> usize {
+        let depth = |d: usize| std::iter::successors(self.lags[d], |&of| self.lags[of]).count();
+        (0..self.n_x()).map(depth).max().unwrap_or(0)
+    }
+
     /// State dimensions that share one factor: each on its own if Q is diagonal, all together otherwise.
     pub(crate) fn blocks(&self) -> Vec<Vec<usize>> {
         match self.noise {
-            ProcessNoise::Full(_) => vec![(0..self.n_x()).collect()],
+            ProcessNoise::Full(_) => vec![self.moving().collect()],
             ProcessNoise::Diagonal(_) => {
                 let (known, unknown): (Vec<_>, Vec<_>) =
-                    (0..self.n_x()).partition(|&d| self.kernels[d].is_zero());
+                    self.moving().partition(|&d| self.kernels[d].is_zero());
                 let known = (!known.is_empty()).then_some(known);
                 unknown.into_iter().map(|d| vec![d]).chain(known).collect()
             }
@@ -100,7 +113,8 @@ impl Transition {
             if self.is_known(&dims) {
                 return Ok(Box::new(ParametricBlock::new(&dims, &noise)?));
             }
-            Ok(Box::new(ExactBlock::new(&dims, self.kernels_of(&dims), noise, length, context, reference)?))
+            let kernels = self.kernels_of(&dims);
+            Ok(Box::new(ExactBlock::new(&dims, kernels, noise, length, self.memory(), context, reference)?))
         };
         self.blocks().into_iter().map(block).collect()
     }

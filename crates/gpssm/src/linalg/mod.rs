@@ -12,5 +12,5 @@ pub(crate) mod exponential;
 pub(crate) mod panels;
 pub(crate) mod rotations;
 pub(crate) mod simd;
-pub(crate) mod tiles;
 pub mod small;
+pub(crate) mod tiles;

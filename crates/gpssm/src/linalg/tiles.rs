@@ -8,7 +8,12 @@ use super::simd::{Vectorised, dispatch, dot_inline};
 pub(crate) const TILE: usize = 4;
 
 /// The products of up to four rows with up to four columns, each over the first `length` entries.
-pub(crate) fn products(rows: &[&[f64]], columns: &[f64], stride: usize, length: usize) -> [[f64; TILE]; TILE] {
+pub(crate) fn products(
+    rows: &[&[f64]],
+    columns: &[f64],
+    stride: usize,
+    length: usize,
+) -> [[f64; TILE]; TILE] {
     let n_columns = if columns.len() < length { 0 } else { (columns.len() - length) / stride.max(1) + 1 };
     dispatch(Tile { rows, columns, stride, length, n_columns: n_columns.min(TILE) })
 }

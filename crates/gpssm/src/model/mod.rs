@@ -1,11 +1,27 @@
-//! What the user describes.
+//! What the user describes, as plain data, and what becomes of it.
+//!
+//! - [`spec`]: the model; [`kernel`], [`symmetry`]: its parts
+//! - [`functions`]: user functions by name, the part that is code
+//! - [`prior`], [`scale_prior`], [`covariance_prior`]: priors of numbers, noise scales and covariances
+//! - [`family`]: distributions of an output given its predictor
+//! - [`parameters`]: the table of all hyper-parameters
+//! - [`compile`]: a model and a record, validated once, with numbers in reach
+//! - [`orientation`]: which branch of a symmetry a path is on
+
+pub mod compile;
 pub mod covariance_prior;
 pub mod family;
+pub mod functions;
+pub mod kernel;
+pub mod orientation;
+pub mod parameters;
 pub mod prior;
 pub mod prior_error;
 pub mod scale_prior;
 mod small_matrix;
+pub mod spec;
 mod special;
+pub mod symmetry;
 
 #[cfg(test)]
 mod numeric_checks;

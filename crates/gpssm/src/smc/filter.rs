@@ -236,10 +236,7 @@ impl Pass<'_> {
     fn weigh(&mut self, t: usize, x: &[f64]) -> Result<(), FilterError> {
         let y = self.sequence.y(t);
         self.uniform = y.iter().all(|y| y.is_nan());
-        let mut z = Points::new(self.n_x + self.sequence.n_u());
-        for x in x.chunks_exact(self.n_x) {
-            z.push_parts(x, self.sequence.u(t));
-        }
+        let z = points_at(self.sequence, t, x, self.n_x);
         self.weights.fill(0.0);
         self.model.sensor.add_log_density(y, &z, &mut self.weights);
         for (weight, x) in self.weights.iter_mut().zip(x.chunks_exact(self.n_x)) {
@@ -259,8 +256,10 @@ impl Pass<'_> {
         x_ref: &[f64],
         rng: &mut R,
     ) -> Result<usize, FilterError> {
-        let x_next = &x_ref[t * self.n_x..(t + 1) * self.n_x];
-        let futures = self.population.log_futures(x_next);
+        let (sensor, sequence) = (&self.model.sensor, self.sequence);
+        let futures = self.population.log_futures(x_ref, &mut |s, x, out| {
+            sensor.add_log_density(sequence.y(s), &points_at(sequence, s, x, self.n_x), out);
+        });
         let mut weights: Vec<f64> =
             self.weights.iter().zip(futures).map(|(w, future)| w.ln() + future).collect();
         normalise(&mut weights).ok_or_else(|| self.dead(t))?;
@@ -301,6 +300,13 @@ impl Pass<'_> {
             }
         }
         self.pin_reference(t, &mut x);
+        if let Some(j) = j {
+            // The reference's lags copy the past of its new ancestor.
+            let lags = self.model.transition.lags.iter().enumerate();
+            for (d, of) in lags.filter_map(|(d, of)| of.map(|of| (d, of))) {
+                x[self.n_free() * n_x + d] = self.states[t - 1][j * n_x + of];
+            }
+        }
         ancestors.extend(j);
         if lookahead.is_some() {
             self.weights.fill(1.0 / n as f64);
@@ -327,4 +333,13 @@ impl Pass<'_> {
         }
         path
     }
+}
+
+/// The points z_t = (x, u_t) of all particles.
+fn points_at(sequence: &Sequence, t: usize, x: &[f64], n_x: usize) -> Points {
+    let mut z = Points::new(n_x + sequence.n_u());
+    for x in x.chunks_exact(n_x) {
+        z.push_parts(x, sequence.u(t));
+    }
+    z
 }

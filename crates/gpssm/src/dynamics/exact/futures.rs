@@ -13,8 +13,9 @@ pub(super) struct Future {
     pub factor: TriangularPanels,
     pub points: Points,
     pub residuals: Vec<f64>,
-    /// Points of context and B.
+    /// Points of context and B, and of context alone.
     pub n_given: usize,
+    n_context: usize,
     /// Rows of g of the trunk.
     pub trunk: RowPanels,
     /// Factor of the trunk given B and its whitened residuals, without that of the last trunk node.
@@ -27,7 +28,14 @@ pub(super) struct Future {
 }
 
 impl Future {
-    pub(super) fn new(dense: &Dense, points: Points, residuals: Vec<f64>, length: usize, p: usize) -> Self {
+    pub(super) fn new(
+        dense: &Dense,
+        points: Points,
+        residuals: Vec<f64>,
+        n_context: usize,
+        memory: usize,
+        p: usize,
+    ) -> Self {
         let n = dense.order();
         let mut factor = TriangularPanels::with_capacity(n);
         factor.extend_from(dense, n);
@@ -35,13 +43,14 @@ impl Future {
         trunk.reset(n);
         Self {
             factor,
-            // The first transition is never part of a future: B_1 starts at s = 1.
-            n_given: points.len() - 1,
-            points,
+            // The first transition is never part of a future: B starts at s = 1, or later with lags.
+            n_given: (points.len() - n_context).saturating_sub(1 + memory) + n_context,
+            n_context,
             residuals,
             trunk,
-            given: TriangularPanels::with_capacity(length * p),
-            given_residuals: Vec::with_capacity(length * p),
+            given: TriangularPanels::with_capacity((points.len() - n_context) * p),
+            given_residuals: Vec::with_capacity((points.len() - n_context) * p),
+            points,
             rotations: Rotations::default(),
             w: Vec::new(),
             w_bush: Vec::new(),
@@ -86,7 +95,7 @@ impl Future {
 
     /// B loses the reference's pair of the current time: p rank-one updates of the factor given B.
     pub(super) fn forget(&mut self, genealogy: &Genealogy, nodes: &mut [Node], p: usize) {
-        if self.n_given == 0 {
+        if self.n_given == self.n_context {
             return;
         }
         self.n_given -= 1;

@@ -65,12 +65,14 @@ pub(crate) struct ExactBlock {
 
 impl ExactBlock {
     /// A block for `length` transitions of one sequence; for the conditional filter with the reference's
-    /// pairs.
+    /// pairs. The first `memory` pairs of a future depend on the particle through its lags and are not
+    /// conditioned on.
     pub(crate) fn new(
         dims: &[usize],
         kernels: Vec<Kernel>,
         noise: Vec<f64>,
         length: usize,
+        memory: usize,
         context: &Pairs,
         reference: Option<&Pairs>,
     ) -> Result<Self, NotPositiveDefinite> {
@@ -97,7 +99,7 @@ impl ExactBlock {
         let n_context = context.points.len();
         let mut path = TriangularPanels::with_capacity((n_context + length) * p);
         path.extend_from(&dense, n_context * p);
-        let future = reference.map(|_| Future::new(&dense, points, residuals.clone(), length, p));
+        let future = reference.map(|_| Future::new(&dense, points, residuals.clone(), n_context, memory, p));
         residuals.truncate(n_context * p);
         Ok(Self {
             dims: dims.to_vec(),
@@ -132,13 +134,13 @@ impl Block for ExactBlock {
         }
     }
 
-    fn add_log_futures(&mut self, genealogy: &Genealogy, x_next: &[f64], out: &mut [f64]) {
+    fn add_log_futures(&mut self, genealogy: &Genealogy, origins: &[Slot], x_next: &[f64], out: &mut [f64]) {
         let Some(future) = &self.future else { return };
         let target: Vec<f64> = self.dims.iter().map(|&d| x_next[d]).collect();
         future.log_densities(genealogy, &mut self.nodes);
-        for (out, &slot) in out.iter_mut().zip(genealogy.current()) {
-            let node = &self.nodes[slot];
-            *out += node.given.log_density + node.given.log_next(&target) - node.log_density;
+        for ((out, &slot), &origin) in out.iter_mut().zip(genealogy.current()).zip(origins) {
+            let given = &self.nodes[slot].given;
+            *out += given.log_density + given.log_next(&target) - self.nodes[origin].log_density;
         }
     }
 

@@ -1,0 +1,128 @@
+//! Functions with places in theta for their numbers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Compiler;
+use crate::error::Error;
+use crate::function::{ScalarFunction, StateFunction, UserFunction};
+use crate::model::spec::{FunctionSpec, Value};
+use crate::scaling::Scaling;
+
+#[derive(Clone)]
+pub(super) enum CompiledFunction {
+    Zero,
+    Identity,
+    /// One place for each component of z, and one for the offset.
+    Linear {
+        weights: Vec<usize>,
+        offset: usize,
+    },
+    User {
+        function: Arc<dyn StateFunction>,
+        parameters: Vec<usize>,
+    },
+}
+
+impl fmt::Debug for CompiledFunction {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Zero => "Zero",
+            Self::Identity => "Identity",
+            Self::Linear { .. } => "Linear",
+            Self::User { .. } => "User",
+        })
+    }
+}
+
+impl CompiledFunction {
+    /// With numbers: maps internal z to (value - shift) / scale, where value is in original units.
+    pub(super) fn bind(
+        &self,
+        theta: &[f64],
+        d: usize,
+        scaling: &Arc<Scaling>,
+        shift: f64,
+        scale: f64,
+    ) -> ScalarFunction {
+        match self {
+            Self::Zero => ScalarFunction::Zero,
+            Self::Identity => ScalarFunction::Component(d),
+            Self::Linear { weights, offset } => {
+                let weights: Vec<f64> = weights.iter().map(|&place| theta[place]).collect();
+                let constant: f64 = weights.iter().enumerate().map(|(c, w)| w * scaling.z_shift(c)).sum();
+                ScalarFunction::Linear {
+                    offset: (theta[*offset] + constant - shift) / scale,
+                    weights: weights
+                        .iter()
+                        .enumerate()
+                        .map(|(c, w)| w * scaling.z_scale(c) / scale)
+                        .collect(),
+                }
+            }
+            Self::User { function, parameters } => ScalarFunction::User {
+                function: UserFunction {
+                    function: Arc::clone(function),
+                    parameters: parameters.iter().map(|&place| theta[place]).collect(),
+                    scaling: (!scaling.is_identity_in_z()).then(|| Arc::clone(scaling)),
+                },
+                shift,
+                scale,
+            },
+        }
+    }
+}
+
+impl Compiler<'_> {
+    /// The mean function or parametric transition of state `d`.
+    pub(super) fn function(&mut self, spec: &FunctionSpec, d: usize) -> Result<CompiledFunction, Error> {
+        let key = format!("states[{d}].mean");
+        match spec {
+            FunctionSpec::Zero => Ok(CompiledFunction::Zero),
+            FunctionSpec::Identity => Ok(CompiledFunction::Identity),
+            FunctionSpec::Linear { a, b, offset } => {
+                self.linear(&key, &format!("f{}.mean", d + 1), a, b, *offset, &[d], false)
+            }
+            FunctionSpec::User(reference) => {
+                let (function, parameters) = self.user_function(&key, reference, &[d], false)?;
+                Ok(CompiledFunction::User { function, parameters })
+            }
+        }
+    }
+
+    /// a . x + b . u + offset, with its numbers in theta.
+    #[expect(clippy::too_many_arguments, reason = "one call for mean functions, one for sensors")]
+    pub(super) fn linear(
+        &mut self,
+        key: &str,
+        name: &str,
+        a: &[Value],
+        b: &[Value],
+        offset: Value,
+        dims: &[usize],
+        sensor: bool,
+    ) -> Result<CompiledFunction, Error> {
+        let (n_x, n_u) = (self.n_x(), self.model.n_u);
+        if a.len() != n_x {
+            return Err(Error::model(key, format!("{} coefficients for {n_x} states", a.len())));
+        }
+        if !b.is_empty() && b.len() != n_u {
+            return Err(Error::model(key, format!("{} coefficients for {n_u} inputs", b.len())));
+        }
+        let zero = Value::Known(0.0);
+        let mut weights = Vec::with_capacity(n_x + n_u);
+        for c in 0..n_x + n_u {
+            let value = if c < n_x { a[c] } else { b.get(c - n_x).copied().unwrap_or(zero) };
+            let component = self.component_name(c);
+            weights.push(self.table.add(format!("{name}[{component}]"), value.prior(), dims, sensor)?);
+        }
+        let offset = self.table.add(format!("{name}.offset"), offset.prior(), dims, sensor)?;
+        Ok(CompiledFunction::Linear { weights, offset })
+    }
+
+    /// `x1`, `u2`, ...
+    pub(super) fn component_name(&self, c: usize) -> String {
+        let n_x = self.n_x();
+        if c < n_x { format!("x{}", c + 1) } else { format!("u{}", c - n_x + 1) }
+    }
+}

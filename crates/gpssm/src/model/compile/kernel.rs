@@ -1,0 +1,291 @@
+//! Kernels with places in theta for their numbers.
+
+use super::Compiler;
+use crate::error::Error;
+use crate::kernel::{Kernel, Shape};
+use crate::model::kernel::{Active, KernelSpec};
+use crate::model::prior::Prior;
+use crate::scaling::Scaling;
+
+#[derive(Clone, Debug)]
+pub(super) enum CompiledKernel {
+    Stationary {
+        shape: StationaryShape,
+        sigma_f: usize,
+        components: Vec<usize>,
+        ell: Vec<usize>,
+        scaled: bool,
+    },
+    Periodic {
+        sigma_f: usize,
+        components: Vec<usize>,
+        ell: Vec<usize>,
+        period: Vec<usize>,
+        scaled: bool,
+    },
+    Linear {
+        components: Vec<usize>,
+        sigma: Vec<usize>,
+        scaled: bool,
+    },
+    Constant {
+        sigma: usize,
+        scaled: bool,
+    },
+    Sum(Vec<CompiledKernel>),
+    Product(Vec<CompiledKernel>),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum StationaryShape {
+    SquaredExponential,
+    Matern12,
+    Matern32,
+    Matern52,
+    RationalQuadratic { alpha: usize },
+}
+
+impl CompiledKernel {
+    /// With numbers, in internal units; `unit` is the size of the state's internal unit. In a product only
+    /// the first factor carries it (`scaled`).
+    pub(super) fn bind(&self, theta: &[f64], scaling: &Scaling, unit: f64) -> Kernel {
+        let variance = |place: usize, scaled: bool| {
+            let sigma = if scaled { theta[place] / unit } else { theta[place] };
+            sigma * sigma
+        };
+        let lengths = |components: &[usize], places: &[usize]| -> Vec<f64> {
+            components.iter().zip(places).map(|(&c, &place)| theta[place] / scaling.z_scale(c)).collect()
+        };
+        match self {
+            Self::Stationary { shape, sigma_f, components, ell, scaled } => Kernel::Stationary {
+                shape: match *shape {
+                    StationaryShape::SquaredExponential => Shape::SquaredExponential,
+                    StationaryShape::Matern12 => Shape::Matern12,
+                    StationaryShape::Matern32 => Shape::Matern32,
+                    StationaryShape::Matern52 => Shape::Matern52,
+                    StationaryShape::RationalQuadratic { alpha } => {
+                        Shape::RationalQuadratic { alpha: theta[alpha] }
+                    }
+                },
+                variance: variance(*sigma_f, *scaled),
+                components: components.clone(),
+                ell: lengths(components, ell),
+            },
+            Self::Periodic { sigma_f, components, ell, period, scaled } => Kernel::Periodic {
+                variance: variance(*sigma_f, *scaled),
+                components: components.clone(),
+                ell: ell.iter().map(|&place| theta[place]).collect(),
+                period: lengths(components, period),
+            },
+            Self::Linear { components, sigma, scaled } => Kernel::Linear {
+                components: components.clone(),
+                variance: components
+                    .iter()
+                    .zip(sigma)
+                    .map(|(&c, &place)| variance(place, *scaled) * scaling.z_scale(c).powi(2))
+                    .collect(),
+            },
+            Self::Constant { sigma, scaled } => Kernel::Constant { variance: variance(*sigma, *scaled) },
+            Self::Sum(parts) => {
+                Kernel::Sum(parts.iter().map(|part| part.bind(theta, scaling, unit)).collect())
+            }
+            Self::Product(parts) => {
+                Kernel::Product(parts.iter().map(|part| part.bind(theta, scaling, unit)).collect())
+            }
+        }
+    }
+}
+
+/// Names that were used for one state dimension, so that a second kernel of a kind gets a number.
+type Used = std::collections::HashMap<&'static str, usize>;
+
+impl Compiler<'_> {
+    pub(super) fn kernel(&mut self, spec: &KernelSpec, d: usize) -> Result<CompiledKernel, Error> {
+        self.kernel_part(spec, d, &mut Used::new(), true)
+    }
+
+    fn kernel_part(
+        &mut self,
+        spec: &KernelSpec,
+        d: usize,
+        used: &mut Used,
+        scaled: bool,
+    ) -> Result<CompiledKernel, Error> {
+        let (kind, active) = match spec {
+            KernelSpec::SquaredExponential(s) => ("se", &s.active),
+            KernelSpec::Matern12(s) => ("matern12", &s.active),
+            KernelSpec::Matern32(s) => ("matern32", &s.active),
+            KernelSpec::Matern52(s) => ("matern52", &s.active),
+            KernelSpec::RationalQuadratic(s) => ("rq", &s.active),
+            KernelSpec::Periodic(s) => ("periodic", &s.active),
+            KernelSpec::Linear(s) => ("linear", &s.active),
+            KernelSpec::Constant(_) => ("constant", &None),
+            KernelSpec::Sum(parts) => {
+                let key = format!("states[{d}].kernel.sum");
+                let parts = self.parts(&key, parts, d, used, |_| scaled)?;
+                return Ok(CompiledKernel::Sum(parts));
+            }
+            KernelSpec::Product(parts) => {
+                let key = format!("states[{d}].kernel.product");
+                let parts = self.parts(&key, parts, d, used, |i| scaled && i == 0)?;
+                return Ok(CompiledKernel::Product(parts));
+            }
+        };
+        let count = used.entry(kind).and_modify(|count| *count += 1).or_insert(1);
+        let prefix =
+            if *count == 1 { format!("f{}.{kind}", d + 1) } else { format!("f{}.{kind}{count}", d + 1) };
+        let components = self.components(active, d)?;
+        let mut place = Placer { compiler: self, prefix, d, scaled, components: &components };
+        Ok(match spec {
+            KernelSpec::SquaredExponential(s) => {
+                place.stationary(StationaryShape::SquaredExponential, s.sigma_f, &s.ell)?
+            }
+            KernelSpec::Matern12(s) => place.stationary(StationaryShape::Matern12, s.sigma_f, &s.ell)?,
+            KernelSpec::Matern32(s) => place.stationary(StationaryShape::Matern32, s.sigma_f, &s.ell)?,
+            KernelSpec::Matern52(s) => place.stationary(StationaryShape::Matern52, s.sigma_f, &s.ell)?,
+            KernelSpec::RationalQuadratic(s) => {
+                let alpha = s.alpha.unwrap_or(around(1.0));
+                let alpha = place.add("alpha", alpha)?;
+                place.stationary(StationaryShape::RationalQuadratic { alpha }, s.sigma_f, &s.ell)?
+            }
+            KernelSpec::Periodic(s) => CompiledKernel::Periodic {
+                sigma_f: place.sigma("sigma_f", s.sigma_f)?,
+                ell: place.each("ell", &s.ell, |_| around(1.0))?,
+                period: place.lengths("period", &s.period)?,
+                components: components.clone(),
+                scaled,
+            },
+            KernelSpec::Linear(s) => CompiledKernel::Linear {
+                sigma: place.slopes(&s.sigma)?,
+                components: components.clone(),
+                scaled,
+            },
+            KernelSpec::Constant(s) => {
+                CompiledKernel::Constant { sigma: place.sigma("sigma", s.sigma)?, scaled }
+            }
+            // Handled above.
+            KernelSpec::Sum(_) | KernelSpec::Product(_) => CompiledKernel::Sum(Vec::new()),
+        })
+    }
+
+    fn parts(
+        &mut self,
+        key: &str,
+        parts: &[KernelSpec],
+        d: usize,
+        used: &mut Used,
+        scaled: impl Fn(usize) -> bool,
+    ) -> Result<Vec<CompiledKernel>, Error> {
+        if parts.is_empty() {
+            return Err(Error::model(key, "needs at least one part"));
+        }
+        parts.iter().enumerate().map(|(i, part)| self.kernel_part(part, d, used, scaled(i))).collect()
+    }
+
+    /// Indices into z of the components that are named.
+    fn components(&self, active: &Active, d: usize) -> Result<Vec<usize>, Error> {
+        let (n_x, n_u) = (self.n_x(), self.model.n_u);
+        let Some(names) = active else { return Ok((0..n_x + n_u).collect()) };
+        let mut components = Vec::new();
+        for name in names {
+            let bad = || {
+                let message =
+                    format!("there is no component \"{name}\": name x, u, x1..x{n_x} or u1..u{n_u}");
+                Error::model(format!("states[{d}].kernel.active"), message)
+            };
+            let number = |digits: &str, n: usize| match digits {
+                "" => Some((0, n)),
+                digits => digits.parse::<usize>().ok().filter(|i| (1..=n).contains(i)).map(|i| (i - 1, i)),
+            };
+            let (offset, range) = if let Some(digits) = name.strip_prefix('x') {
+                (0, number(digits, n_x))
+            } else if let Some(digits) = name.strip_prefix('u') {
+                (n_x, number(digits, n_u))
+            } else {
+                (0, None)
+            };
+            let (from, to) = range.filter(|(from, to)| from < to).ok_or_else(bad)?;
+            components.extend((from..to).map(|c| offset + c));
+        }
+        components.sort_unstable();
+        components.dedup();
+        if components.is_empty() {
+            return Err(Error::model(format!("states[{d}].kernel.active"), "names no component"));
+        }
+        Ok(components)
+    }
+}
+
+/// Log-normal with this median, within a factor of about seven either way.
+fn around(median: f64) -> Prior {
+    Prior::LogNormal { median, sigma: 1.0 }
+}
+
+/// Enters the hyper-parameters of one kernel into the table.
+struct Placer<'a, 'b> {
+    compiler: &'a mut Compiler<'b>,
+    prefix: String,
+    d: usize,
+    scaled: bool,
+    components: &'a [usize],
+}
+
+impl Placer<'_, '_> {
+    fn add(&mut self, name: &str, prior: Prior) -> Result<usize, Error> {
+        let name = format!("{}.{name}", self.prefix);
+        self.compiler.table.add_positive(name, prior, &[self.d], false)
+    }
+
+    /// A signal scale: by default the size of the state, or 1 for a factor that has none of its own.
+    fn sigma(&mut self, name: &str, given: Option<Prior>) -> Result<usize, Error> {
+        let unit = self.compiler.scaling.x.scale[self.d];
+        let default = if self.scaled { around(unit) } else { Prior::Fixed { value: 1.0 } };
+        self.add(name, given.unwrap_or(default))
+    }
+
+    /// One hyper-parameter for each component.
+    fn each(
+        &mut self,
+        name: &str,
+        given: &[Prior],
+        default: impl Fn(usize) -> Prior,
+    ) -> Result<Vec<usize>, Error> {
+        let key = format!("{}.{name}", self.prefix);
+        let components = self.components;
+        let priors = Compiler::spread(&key, given, components.len(), |i| default(components[i]))?;
+        let mut places = Vec::with_capacity(priors.len());
+        for (&c, prior) in components.iter().zip(priors) {
+            let component = self.compiler.component_name(c);
+            places.push(self.add(&format!("{name}[{component}]"), prior)?);
+        }
+        Ok(places)
+    }
+
+    /// Length-scales, by default of the size of their component.
+    fn lengths(&mut self, name: &str, given: &[Prior]) -> Result<Vec<usize>, Error> {
+        let scaling = self.compiler.scaling.clone();
+        self.each(name, given, |c| around(scaling.z_scale(c)))
+    }
+
+    /// Slopes, by default such that a typical input makes a typical state.
+    fn slopes(&mut self, given: &[Prior]) -> Result<Vec<usize>, Error> {
+        let scaling = self.compiler.scaling.clone();
+        let unit = if self.scaled { scaling.x.scale[self.d] } else { 1.0 };
+        self.each("sigma", given, |c| around(unit / scaling.z_scale(c)))
+    }
+
+    fn stationary(
+        &mut self,
+        shape: StationaryShape,
+        sigma_f: Option<Prior>,
+        ell: &[Prior],
+    ) -> Result<CompiledKernel, Error> {
+        Ok(CompiledKernel::Stationary {
+            shape,
+            sigma_f: self.sigma("sigma_f", sigma_f)?,
+            ell: self.lengths("ell", ell)?,
+            components: self.components.to_vec(),
+            scaled: self.scaled,
+        })
+    }
+}

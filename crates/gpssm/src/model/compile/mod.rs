@@ -1,0 +1,410 @@
+//! A model and a record, validated once.
+//!
+//! - [`function`], [`kernel`], [`sensor`]: parts of the model with places in theta for their numbers
+//! - [`units`]: internal units from the data
+
+mod function;
+mod kernel;
+mod sensor;
+mod units;
+
+use std::sync::Arc;
+
+use self::function::CompiledFunction;
+use self::kernel::CompiledKernel;
+use self::sensor::CompiledSensor;
+use super::covariance_prior::CovariancePrior;
+use super::functions::Functions;
+use super::parameters::ParameterTable;
+use super::prior::Prior;
+use super::scale_prior::ScalePrior;
+use super::spec::{FunctionRef, InitialSpec, Model, ProcessNoiseSpec, TransitionSpec};
+use crate::dynamics::transition::{ProcessNoise, Transition};
+use crate::error::Error;
+use crate::function::{ScalarFunction, StateFunction};
+use crate::initial::BoundInitial;
+use crate::kernel::Kernel;
+use crate::linalg::small;
+use crate::record::{Record, Sequence};
+use crate::scaling::Scaling;
+use crate::smc::filter::StateSpace;
+
+/// What is sampled: p(x_{0:T}, theta | y). Made once from a model, its functions and a record.
+///
+/// Theta is in original units everywhere; states are in internal units inside the sampler and in original
+/// units in every draw.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    model: Model,
+    record: Record,
+    /// The record in internal units.
+    sequences: Vec<Sequence>,
+    scaling: Arc<Scaling>,
+    table: ParameterTable,
+    states: Vec<CompiledState>,
+    noise: CompiledNoise,
+    sensor: CompiledSensor,
+    initial: BoundInitial,
+}
+
+#[derive(Clone, Debug)]
+enum CompiledState {
+    Gp { kernel: CompiledKernel, mean: CompiledFunction },
+    Parametric { function: CompiledFunction },
+    Lag { of: usize },
+}
+
+/// Places of the noise scales in theta.
+#[derive(Clone, Debug)]
+pub(crate) enum CompiledNoise {
+    Diagonal(Vec<usize>),
+    Full(usize),
+}
+
+/// What the parts are compiled with.
+struct Compiler<'a> {
+    model: &'a Model,
+    functions: &'a Functions,
+    scaling: Arc<Scaling>,
+    table: ParameterTable,
+}
+
+impl Problem {
+    /// Checks the model against the record and fills in the defaults.
+    pub fn new(model: Model, functions: &Functions, record: Record) -> Result<Self, Error> {
+        // A record can be made from a single sequence without checks.
+        let record = Record::new(record.sequences().to_vec())?;
+        check_shape(&model, &record)?;
+        let scaling = Arc::new(units::scaling(&model, &record)?);
+        let mut compiler = Compiler {
+            model: &model,
+            functions,
+            scaling: Arc::clone(&scaling),
+            table: ParameterTable::default(),
+        };
+        let states = compiler.states()?;
+        let noise = compiler.process_noise()?;
+        let sensor = compiler.sensor(&record)?;
+        let initial = compiler.initial()?;
+        compiler.check_all_used()?;
+        let table = compiler.table;
+        let sequences = record.sequences().iter().map(|sequence| {
+            sequence.mapped(|k, y| scaling.y.to_internal(k, y), |c, u| scaling.u.to_internal(c, u))
+        });
+        let sequences = sequences.collect();
+        let problem = Self { model, record, sequences, scaling, table, states, noise, sensor, initial };
+        super::orientation::check(&problem)?;
+        Ok(problem)
+    }
+
+    /// The model, as described.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The record, in original units.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// The record, in internal units.
+    pub fn sequences(&self) -> &[Sequence] {
+        &self.sequences
+    }
+
+    /// Internal and original units.
+    pub fn scaling(&self) -> &Scaling {
+        &self.scaling
+    }
+
+    /// All hyper-parameters.
+    pub fn table(&self) -> &ParameterTable {
+        &self.table
+    }
+
+    /// Number of states.
+    pub fn n_x(&self) -> usize {
+        self.states.len()
+    }
+
+    /// The model with numbers, in internal units.
+    pub fn bind(&self, theta: &[f64]) -> StateSpace {
+        StateSpace {
+            transition: self.bind_transition(theta),
+            sensor: self.sensor.bind(theta, &self.table, &self.scaling),
+            initial: self.initial.clone(),
+        }
+    }
+
+    pub(crate) fn sensor(&self) -> &CompiledSensor {
+        &self.sensor
+    }
+
+    /// The transition with numbers, in internal units.
+    pub fn bind_transition(&self, theta: &[f64]) -> Transition {
+        let n_x = self.n_x();
+        let mut transition = Transition {
+            kernels: Vec::new(),
+            means: Vec::new(),
+            noise: ProcessNoise::Diagonal(Vec::new()),
+            lags: vec![None; n_x],
+        };
+        for (d, state) in self.states.iter().enumerate() {
+            let (kernel, mean) = match state {
+                CompiledState::Gp { kernel, mean } => (
+                    kernel.bind(theta, &self.scaling, self.scaling.x.scale[d]),
+                    mean.bind(theta, d, &self.scaling, self.scaling.x.shift[d], self.scaling.x.scale[d]),
+                ),
+                CompiledState::Parametric { function } => (
+                    Kernel::zero(),
+                    function.bind(theta, d, &self.scaling, self.scaling.x.shift[d], self.scaling.x.scale[d]),
+                ),
+                CompiledState::Lag { of } => {
+                    transition.lags[d] = Some(*of);
+                    (Kernel::zero(), ScalarFunction::Component(*of))
+                }
+            };
+            transition.kernels.push(kernel);
+            transition.means.push(mean);
+        }
+        let moving: Vec<usize> = (0..n_x).filter(|&d| transition.lags[d].is_none()).collect();
+        transition.noise = match &self.noise {
+            CompiledNoise::Diagonal(places) => {
+                let mut variances = vec![0.0; n_x];
+                for (&d, &place) in moving.iter().zip(places) {
+                    variances[d] = (theta[place] / self.scaling.x.scale[d]).powi(2);
+                }
+                ProcessNoise::Diagonal(variances)
+            }
+            CompiledNoise::Full(matrix) => {
+                let covariance = small::covariance(&self.table.matrix_factor(*matrix, theta), moving.len());
+                let mut full = vec![0.0; n_x * n_x];
+                for (a, &i) in moving.iter().enumerate() {
+                    for (b, &j) in moving.iter().enumerate() {
+                        let unit = self.scaling.x.scale[i] * self.scaling.x.scale[j];
+                        full[i * n_x + j] = covariance[a * moving.len() + b] / unit;
+                    }
+                }
+                ProcessNoise::Full(full)
+            }
+        };
+        transition
+    }
+
+    /// A path in original units from one in internal units; row-major (t, d).
+    pub fn path_to_original(&self, path: &[f64]) -> Vec<f64> {
+        let n_x = self.n_x();
+        path.iter().enumerate().map(|(i, x)| self.scaling.x.to_original(i % n_x, *x)).collect()
+    }
+
+    /// A path in internal units from one in original units.
+    pub fn path_to_internal(&self, path: &[f64]) -> Vec<f64> {
+        let n_x = self.n_x();
+        path.iter().enumerate().map(|(i, x)| self.scaling.x.to_internal(i % n_x, *x)).collect()
+    }
+}
+
+fn check_shape(model: &Model, record: &Record) -> Result<(), Error> {
+    if model.states.is_empty() {
+        return Err(Error::model("states", "a model needs at least one state"));
+    }
+    if model.n_y != record.n_y() {
+        return Err(Error::model(
+            "n_y",
+            format!("{} outputs in the model, {} in the record", model.n_y, record.n_y()),
+        ));
+    }
+    if model.n_u != record.n_u() {
+        return Err(Error::model(
+            "n_u",
+            format!("{} inputs in the model, {} in the record", model.n_u, record.n_u()),
+        ));
+    }
+    for (d, state) in model.states.iter().enumerate() {
+        if state.scale.is_some_and(|scale| !(scale > 0.0 && scale.is_finite())) {
+            return Err(Error::model(format!("states[{d}].scale"), "must be positive and finite"));
+        }
+        let mut seen = vec![false; model.states.len()];
+        let mut at = d;
+        while let TransitionSpec::Lag { of } = model.states[at].transition {
+            if of >= model.states.len() || std::mem::replace(&mut seen[at], true) {
+                return Err(Error::model(
+                    format!("states[{d}].lag"),
+                    format!("state {of} does not lead to a state that moves"),
+                ));
+            }
+            at = of;
+        }
+    }
+    Ok(())
+}
+
+impl Compiler<'_> {
+    fn n_x(&self) -> usize {
+        self.model.states.len()
+    }
+
+    /// The state dimensions that are not lags.
+    fn moving(&self) -> Vec<usize> {
+        let is_lag = |d: &usize| matches!(self.model.states[*d].transition, TransitionSpec::Lag { .. });
+        (0..self.n_x()).filter(|d| !is_lag(d)).collect()
+    }
+
+    fn states(&mut self) -> Result<Vec<CompiledState>, Error> {
+        let model = self.model;
+        let compile = |(d, state): (usize, &super::spec::StateSpec)| -> Result<CompiledState, Error> {
+            Ok(match &state.transition {
+                TransitionSpec::Gp { kernel, mean } => {
+                    CompiledState::Gp { mean: self.function(mean, d)?, kernel: self.kernel(kernel, d)? }
+                }
+                TransitionSpec::Parametric { function } => {
+                    CompiledState::Parametric { function: self.function(function, d)? }
+                }
+                TransitionSpec::Lag { of } => CompiledState::Lag { of: *of },
+            })
+        };
+        model.states.iter().enumerate().map(compile).collect()
+    }
+
+    /// A tenth of the state's size, within a factor of about seven either way.
+    fn default_scale(unit: f64) -> ScalePrior {
+        ScalePrior::on_sd(Prior::LogNormal { median: 0.1 * unit, sigma: 1.0 })
+    }
+
+    /// One prior for each of `n` noise scales from none, one or n.
+    fn spread<T: Clone>(
+        key: &str,
+        given: &[T],
+        n: usize,
+        default: impl Fn(usize) -> T,
+    ) -> Result<Vec<T>, Error> {
+        match given.len() {
+            0 => Ok((0..n).map(default).collect()),
+            1 => Ok(vec![given[0].clone(); n]),
+            len if len == n => Ok(given.to_vec()),
+            len => Err(Error::model(key, format!("{len} priors where none, one or {n} are expected"))),
+        }
+    }
+
+    fn process_noise(&mut self) -> Result<CompiledNoise, Error> {
+        let moving = self.moving();
+        let unit = |i: usize| self.scaling.x.scale[moving[i]];
+        match &self.model.process_noise {
+            ProcessNoiseSpec::Diagonal(given) => {
+                let priors =
+                    Self::spread("process_noise", given, moving.len(), |i| Self::default_scale(unit(i)))?;
+                let places = priors.into_iter().zip(&moving).map(|(prior, &d)| {
+                    self.table.add_scale(format!("process_sd[x{}]", d + 1), prior, &[d], false)
+                });
+                Ok(CompiledNoise::Diagonal(places.collect::<Result<_, _>>()?))
+            }
+            ProcessNoiseSpec::Full(given) => {
+                let prior = given.clone().unwrap_or_else(|| CovariancePrior::Lkj {
+                    eta: 2.0,
+                    sd: (0..moving.len()).map(|i| Self::default_scale(unit(i))).collect(),
+                });
+                let matrix = self.table.add_matrix("process", prior, moving.len(), &moving, false)?;
+                Ok(CompiledNoise::Full(matrix))
+            }
+        }
+    }
+
+    fn initial(&self) -> Result<BoundInitial, Error> {
+        let (n_x, scaling) = (self.n_x(), &self.scaling);
+        let check = |key: &str, len: usize| {
+            let message = format!("{len} numbers for {n_x} states");
+            if len == n_x { Ok(()) } else { Err(Error::model(format!("initial.{key}"), message)) }
+        };
+        let internal = |mean: &[f64]| (0..n_x).map(|d| scaling.x.to_internal(d, mean[d])).collect::<Vec<_>>();
+        let gaussian = |mean: &[f64], covariance: Vec<f64>| {
+            let mut chol: Vec<f64> = (0..n_x * n_x)
+                .map(|i| covariance[i] / scaling.x.scale[i / n_x] / scaling.x.scale[i % n_x])
+                .collect();
+            if !small::cholesky(&mut chol, n_x) || mean.iter().any(|m| !m.is_finite()) {
+                return Err(Error::model("initial", "needs finite means and a positive definite covariance"));
+            }
+            Ok(BoundInitial::Gaussian { mean: internal(mean), chol })
+        };
+        match &self.model.initial {
+            InitialSpec::Default => {
+                let mut chol = vec![0.0; n_x * n_x];
+                (0..n_x).for_each(|d| chol[d * n_x + d] = 2.0);
+                Ok(BoundInitial::Gaussian { mean: vec![0.0; n_x], chol })
+            }
+            InitialSpec::Gaussian { mean, sd } => {
+                check("mean", mean.len())?;
+                check("sd", sd.len())?;
+                let mut covariance = vec![0.0; n_x * n_x];
+                (0..n_x).for_each(|d| covariance[d * n_x + d] = sd[d] * sd[d]);
+                gaussian(mean, covariance)
+            }
+            InitialSpec::GaussianFull { mean, covariance } => {
+                check("mean", mean.len())?;
+                check("covariance", covariance.len())?;
+                covariance.iter().try_for_each(|row| check("covariance", row.len()))?;
+                gaussian(mean, covariance.concat())
+            }
+            InitialSpec::Fixed(x) => {
+                check("fixed", x.len())?;
+                if x.iter().any(|x| !x.is_finite()) {
+                    return Err(Error::model("initial.fixed", "must be finite"));
+                }
+                Ok(BoundInitial::Fixed(internal(x)))
+            }
+            InitialSpec::User(name) => {
+                let density = self.functions.initials.get(name).cloned();
+                let density = density.ok_or_else(|| missing("initial.user", "initial density", name))?;
+                Ok(BoundInitial::User { density, scaling: Arc::clone(scaling) })
+            }
+        }
+    }
+
+    /// A registered function and the places of its parameters.
+    fn user_function(
+        &mut self,
+        key: &str,
+        reference: &FunctionRef,
+        dims: &[usize],
+        sensor: bool,
+    ) -> Result<(Arc<dyn StateFunction>, Vec<usize>), Error> {
+        let function = self.functions.functions.get(&reference.name).cloned();
+        let function = function.ok_or_else(|| missing(key, "function", &reference.name))?;
+        Ok((function, self.user_parameters(key, &reference.parameters, dims, sensor)?))
+    }
+
+    /// Places of user parameters; the first use enters them into the table.
+    fn user_parameters(
+        &mut self,
+        key: &str,
+        names: &[String],
+        dims: &[usize],
+        sensor: bool,
+    ) -> Result<Vec<usize>, Error> {
+        let model = self.model;
+        let place = |name: &String| {
+            let prior = model.parameters.get(name).ok_or_else(|| missing(key, "parameter", name))?;
+            let place = match self.table.index(name) {
+                Some(place) => place,
+                None => self.table.add(name.clone(), *prior, &[], false)?,
+            };
+            let parameter = &mut self.table.parameters[place];
+            parameter.sensor |= sensor;
+            parameter.dims.extend_from_slice(dims);
+            parameter.dims.sort_unstable();
+            parameter.dims.dedup();
+            Ok(place)
+        };
+        names.iter().map(place).collect()
+    }
+
+    fn check_all_used(&self) -> Result<(), Error> {
+        match self.model.parameters.keys().find(|name| self.table.index(name).is_none()) {
+            Some(name) => Err(Error::model(format!("parameters.{name}"), "is not used by any function")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn missing(key: &str, what: &str, name: &str) -> Error {
+    Error::model(key, format!("there is no {what} named \"{name}\""))
+}

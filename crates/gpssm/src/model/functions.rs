@@ -1,0 +1,56 @@
+//! User functions, by name: the part of a model that is code, not data.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::function::StateFunction;
+use crate::initial::InitialDensity;
+use crate::sensor::SensorDensity;
+
+/// The registry that the names in a [`super::Model`] refer to.
+#[derive(Clone, Default)]
+pub struct Functions {
+    pub(crate) functions: HashMap<String, Arc<dyn StateFunction>>,
+    pub(crate) sensors: HashMap<String, Arc<dyn SensorDensity>>,
+    pub(crate) initials: HashMap<String, Arc<dyn InitialDensity>>,
+}
+
+impl fmt::Debug for Functions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Functions")
+            .field("functions", &self.functions.keys())
+            .field("sensors", &self.sensors.keys())
+            .field("initials", &self.initials.keys())
+            .finish()
+    }
+}
+
+impl Functions {
+    /// An empty registry.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a mean function, parametric transition or sensor mean.
+    #[must_use]
+    pub fn with(mut self, name: &str, function: impl StateFunction + 'static) -> Self {
+        self.functions.insert(name.to_owned(), Arc::new(function));
+        self
+    }
+
+    /// Adds a sensor.
+    #[must_use]
+    pub fn with_sensor(mut self, name: &str, sensor: impl SensorDensity + 'static) -> Self {
+        self.sensors.insert(name.to_owned(), Arc::new(sensor));
+        self
+    }
+
+    /// Adds a density of the initial state.
+    #[must_use]
+    pub fn with_initial(mut self, name: &str, initial: impl InitialDensity + 'static) -> Self {
+        self.initials.insert(name.to_owned(), Arc::new(initial));
+        self
+    }
+}

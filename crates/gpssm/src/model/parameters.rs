@@ -1,0 +1,272 @@
+//! The table of all hyper-parameters theta, in original units.
+
+use serde::{Deserialize, Serialize};
+
+use super::covariance_prior::CovariancePrior;
+use super::prior::{Prior, Support};
+use super::scale_prior::ScalePrior;
+use crate::error::Error;
+
+/// Prior of one entry of theta.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ParameterPrior {
+    /// Its own.
+    Scalar(Prior),
+    /// A standard deviation, with the prior on it or on its square.
+    Scale(ScalePrior),
+    /// Entry (row, column) of the Cholesky factor of a covariance matrix.
+    Matrix {
+        /// Index of the matrix in [`ParameterTable::matrices`].
+        matrix: usize,
+        /// Row.
+        row: usize,
+        /// Column.
+        column: usize,
+    },
+}
+
+/// Coordinate in which an entry is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Coordinate {
+    /// The value itself.
+    Identity,
+    /// Its logarithm.
+    Log,
+}
+
+/// One entry of theta.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parameter {
+    /// Its name in every output.
+    pub name: String,
+    /// Its prior.
+    pub prior: ParameterPrior,
+    /// How it is sampled.
+    pub coordinate: Coordinate,
+    /// State dimensions whose transition it enters.
+    pub dims: Vec<usize>,
+    /// Whether it enters the sensor.
+    pub sensor: bool,
+}
+
+/// A covariance matrix whose Cholesky factor is part of theta, row by row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MatrixParameter {
+    /// Prior of the covariance.
+    pub prior: CovariancePrior,
+    /// Order.
+    pub n: usize,
+    /// Index of its first entry in theta.
+    pub first: usize,
+}
+
+/// All of theta.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ParameterTable {
+    /// Entries.
+    pub parameters: Vec<Parameter>,
+    /// Covariance matrices among them.
+    pub matrices: Vec<MatrixParameter>,
+}
+
+impl ParameterTable {
+    /// Number of entries, fixed ones included.
+    pub fn len(&self) -> usize {
+        self.parameters.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.parameters.is_empty()
+    }
+
+    /// Index of a parameter.
+    pub fn index(&self, name: &str) -> Option<usize> {
+        self.parameters.iter().position(|parameter| parameter.name == name)
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        name: String,
+        prior: Prior,
+        dims: &[usize],
+        sensor: bool,
+    ) -> Result<usize, Error> {
+        prior.validate().map_err(|error| Error::model(&name, error.to_string()))?;
+        let coordinate =
+            if prior.support() == Support::Positive { Coordinate::Log } else { Coordinate::Identity };
+        self.push(name, ParameterPrior::Scalar(prior), coordinate, dims, sensor)
+    }
+
+    /// A parameter that must be positive: kernel scales, degrees of freedom.
+    pub(crate) fn add_positive(
+        &mut self,
+        name: String,
+        prior: Prior,
+        dims: &[usize],
+        sensor: bool,
+    ) -> Result<usize, Error> {
+        let allowed = match prior.support() {
+            Support::Positive => true,
+            Support::Interval(low, _) => low >= 0.0,
+            Support::Real => false,
+        };
+        let fixed = prior.fixed_value();
+        if fixed.map_or(!allowed, |value| value <= 0.0) {
+            return Err(Error::model(&name, "must be positive: give it a prior on positive numbers"));
+        }
+        self.add(name, prior, dims, sensor)
+    }
+
+    pub(crate) fn add_scale(
+        &mut self,
+        name: String,
+        prior: ScalePrior,
+        dims: &[usize],
+        sensor: bool,
+    ) -> Result<usize, Error> {
+        prior.validate().map_err(|error| Error::model(&name, error.to_string()))?;
+        if prior.fixed_sd().is_some_and(|sd| sd <= 0.0) {
+            return Err(Error::model(
+                &name,
+                "a noise of zero is not possible: the path would have no density",
+            ));
+        }
+        self.push(name, ParameterPrior::Scale(prior), Coordinate::Log, dims, sensor)
+    }
+
+    pub(crate) fn add_matrix(
+        &mut self,
+        name: &str,
+        prior: CovariancePrior,
+        n: usize,
+        dims: &[usize],
+        sensor: bool,
+    ) -> Result<usize, Error> {
+        prior.validate(n).map_err(|error| Error::model(name, error.to_string()))?;
+        let (first, matrix) = (self.len(), self.matrices.len());
+        for row in 0..n {
+            for column in 0..=row {
+                let coordinate = if row == column { Coordinate::Log } else { Coordinate::Identity };
+                let entry = ParameterPrior::Matrix { matrix, row, column };
+                let name = format!("{name}_chol[{},{}]", row + 1, column + 1);
+                self.push(name, entry, coordinate, dims, sensor)?;
+            }
+        }
+        self.matrices.push(MatrixParameter { prior, n, first });
+        Ok(matrix)
+    }
+
+    fn push(
+        &mut self,
+        name: String,
+        prior: ParameterPrior,
+        coordinate: Coordinate,
+        dims: &[usize],
+        sensor: bool,
+    ) -> Result<usize, Error> {
+        if self.index(&name).is_some() {
+            return Err(Error::model(&name, "two parameters have this name"));
+        }
+        self.parameters.push(Parameter { name, prior, coordinate, dims: dims.to_vec(), sensor });
+        Ok(self.len() - 1)
+    }
+
+    /// Whether an entry is known.
+    pub fn is_fixed(&self, k: usize) -> bool {
+        match &self.parameters[k].prior {
+            ParameterPrior::Scalar(prior) => prior.is_fixed(),
+            ParameterPrior::Scale(prior) => prior.is_fixed(),
+            ParameterPrior::Matrix { .. } => false,
+        }
+    }
+
+    /// Row-major lower Cholesky factor of a matrix parameter.
+    pub fn matrix_factor(&self, matrix: usize, theta: &[f64]) -> Vec<f64> {
+        let MatrixParameter { n, first, .. } = self.matrices[matrix];
+        let mut chol = vec![0.0; n * n];
+        let mut k = first;
+        for row in 0..n {
+            for column in 0..=row {
+                chol[row * n + column] = theta[k];
+                k += 1;
+            }
+        }
+        chol
+    }
+
+    /// Log prior of entry `k` in its own coordinate, as far as it depends on that entry.
+    pub(crate) fn log_prior(&self, k: usize, theta: &[f64]) -> f64 {
+        let value = theta[k];
+        match &self.parameters[k].prior {
+            ParameterPrior::Scalar(prior) => {
+                let jacobian =
+                    if self.parameters[k].coordinate == Coordinate::Log { value.ln() } else { 0.0 };
+                prior.log_density(value) + jacobian
+            }
+            ParameterPrior::Scale(prior) => prior.log_density_of_sd(value) + value.ln(),
+            ParameterPrior::Matrix { matrix, .. } => {
+                let MatrixParameter { prior, n, .. } = &self.matrices[*matrix];
+                let chol = self.matrix_factor(*matrix, theta);
+                prior.log_density(&chol, *n) + CovariancePrior::log_jacobian_log_cholesky(&chol, *n)
+            }
+        }
+    }
+
+    /// log p(theta) of the learned entries, in original units.
+    pub fn log_density(&self, theta: &[f64]) -> f64 {
+        let scalars =
+            (0..self.len()).filter(|&k| !self.is_fixed(k)).map(|k| match &self.parameters[k].prior {
+                ParameterPrior::Scalar(prior) => prior.log_density(theta[k]),
+                ParameterPrior::Scale(prior) => prior.log_density_of_sd(theta[k]),
+                ParameterPrior::Matrix { .. } => 0.0,
+            });
+        let matrices = self.matrices.iter().enumerate();
+        scalars.sum::<f64>()
+            + matrices
+                .map(|(m, matrix)| matrix.prior.log_density(&self.matrix_factor(m, theta), matrix.n))
+                .sum::<f64>()
+    }
+
+    /// The coordinate of entry `k`.
+    pub(crate) fn to_coordinate(&self, k: usize, value: f64) -> f64 {
+        match self.parameters[k].coordinate {
+            Coordinate::Identity => value,
+            Coordinate::Log => value.ln(),
+        }
+    }
+
+    /// The value of entry `k` from its coordinate.
+    pub(crate) fn from_coordinate(&self, k: usize, coordinate: f64) -> f64 {
+        match self.parameters[k].coordinate {
+            Coordinate::Identity => coordinate,
+            Coordinate::Log => coordinate.exp(),
+        }
+    }
+
+    /// Draws theta from its prior.
+    pub fn sample<R: rand::Rng + ?Sized>(&self, rng: &mut R) -> Result<Vec<f64>, Error> {
+        let mut theta: Vec<f64> = self
+            .parameters
+            .iter()
+            .map(|parameter| match &parameter.prior {
+                ParameterPrior::Scalar(prior) => prior.sample(rng),
+                ParameterPrior::Scale(prior) => prior.sample_sd(rng),
+                ParameterPrior::Matrix { .. } => 0.0,
+            })
+            .collect();
+        for matrix in &self.matrices {
+            let n = matrix.n;
+            let chol =
+                matrix.prior.sample(rng, n).map_err(|error| Error::model("covariance", error.to_string()))?;
+            let mut k = matrix.first;
+            for row in 0..n {
+                for column in 0..=row {
+                    theta[k] = chol[row * n + column];
+                    k += 1;
+                }
+            }
+        }
+        Ok(theta)
+    }
+}
