@@ -203,17 +203,6 @@ impl Kernel {
         }
         out
     }
-
-    /// Whether the kernel is unchanged when the components in `flipped` change sign in both arguments.
-    pub fn is_even_in(&self, flipped: &[bool]) -> bool {
-        match self {
-            // Differences keep their size, products of one component keep their sign.
-            Self::Stationary { .. } | Self::Periodic { .. } | Self::Linear { .. } | Self::Constant { .. } => {
-                true
-            }
-            Self::Sum(parts) | Self::Product(parts) => parts.iter().all(|part| part.is_even_in(flipped)),
-        }
-    }
 }
 
 struct Stationary<'a> {

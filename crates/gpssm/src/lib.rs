@@ -1,4 +1,59 @@
-//! gpssm
+//! Learn nonlinear dynamics from recorded inputs and outputs, with honest uncertainty.
+//!
+//! The model is a state-space model whose transition function is unknown and has a Gaussian process prior
+//! (Frigola, Lindsten, Schön, Rasmussen: *Bayesian Inference and Learning in Gaussian Process State-Space
+//! Models with Particle MCMC*, NIPS 2013):
+//!
+//! ```text
+//! x_{t+1} = f(x_t, u_t) + v_t,  v_t ~ N(0, Q),  f ~ GP(m, k)
+//! y_t ~ p(y | x_t, u_t, theta_y)
+//! ```
+//!
+//! The function is integrated out exactly, and the states x_{0:T} and the hyper-parameters theta are drawn
+//! from their posterior p(x_{0:T}, theta | y_{0:T}) by particle Gibbs with ancestor sampling.
+//!
+//! ```
+//! use gpssm::{Functions, MemorySink, Model, Problem, Sequence, Settings, sample};
+//!
+//! // A record: one input, one output.
+//! let u: Vec<f64> = (0..25).map(|t| (0.3 * f64::from(t)).sin()).collect();
+//! let mut y = vec![0.0];
+//! for t in 0..24 {
+//!     y.push(0.8 * y[t] + u[t]);
+//! }
+//! let record = Sequence::scalar(&y, Some(&u))?;
+//!
+//! // One state, seen with noise; everything else by default.
+//! let problem = Problem::new(Model::observed(1, 1), &Functions::new(), record.into())?;
+//! let settings = Settings { chains: 1, tune: 10, draws: 20, ..Settings::default() };
+//! let sink = MemorySink::new();
+//! sample(&problem, &settings, &sink, &|_| true)?;
+//! let draws = &sink.into_chains()[0];
+//! assert_eq!(draws.paths.len(), 20);
+//! # Ok::<(), gpssm::Error>(())
+//! ```
+//!
+//! Where to find what:
+//!
+//! | in the paper | here |
+//! |---|---|
+//! | eq. 2, the model | [`Model`], and with numbers [`StateSpace`](smc::filter::StateSpace) |
+//! | eq. 3, one-step prediction with f integrated out | [`dynamics`] |
+//! | eq. 4, joint density of a path | [`dynamics`] |
+//! | eq. 5, proposals | [`smc::proposal`], [`smc::filter`] |
+//! | eq. 8, ancestor weights | [`dynamics`], [`smc::filter::conditional_filter`] |
+//! | Algorithm 1 | [`mcmc::sweep::Chain::sweep`] |
+//! | section 3.3.2, hyper-parameters | [`mcmc::slice`], [`mcmc::conjugate`] |
+//!
+//! - [`record`]: what was measured
+//! - [`model`]: what is assumed, as plain data; validated into a [`Problem`]
+//! - [`kernel`], [`function`], [`sensor`], [`initial`]: the parts of a model with numbers
+//! - [`dynamics`]: priors over f, for all particles of a filter at once
+//! - [`smc`]: particle filters
+//! - [`mcmc`]: sweeps, chains, starts, sinks
+//! - [`diagnostics`]: R-hat, effective sample sizes, update rates
+//! - [`linalg`], [`points`], [`scaling`], [`random`]: what these stand on
+
 pub mod diagnostics;
 pub mod dynamics;
 pub mod error;
@@ -6,14 +61,27 @@ pub mod function;
 pub mod initial;
 pub mod kernel;
 pub mod linalg;
+pub mod mcmc;
 pub mod model;
 pub mod points;
+pub mod random;
 pub mod record;
 pub mod scaling;
 pub mod sensor;
 pub mod smc;
-pub mod mcmc {
-    pub mod slice;
-}
+
+pub use error::Error;
 pub use function::StateFunction;
+pub use initial::InitialDensity;
+pub use kernel::Kernel;
+pub use mcmc::chains::{Progress, RunReport, sample};
+pub use mcmc::settings::Settings;
+pub use mcmc::sink::{Draw, MemorySink, Phase, Sink};
+pub use model::compile::Problem;
+pub use model::functions::Functions;
+pub use model::kernel::KernelSpec;
+pub use model::prior::Prior;
+pub use model::spec::Model;
 pub use points::Points;
+pub use record::{Record, Sequence};
+pub use sensor::SensorDensity;

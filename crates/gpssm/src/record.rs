@@ -38,7 +38,7 @@ impl Sequence {
 
     /// From row-major values.
     pub fn from_flat(y: Vec<f64>, n_y: usize, u: Vec<f64>, n_u: usize) -> Result<Self, Error> {
-        if n_y == 0 || y.is_empty() || y.len() % n_y != 0 {
+        if n_y == 0 || y.is_empty() || !y.len().is_multiple_of(n_y) {
             return Err(Error::data("outputs must be whole rows, at least one"));
         }
         if u.len() != y.len() / n_y * n_u {

@@ -25,9 +25,6 @@ impl Pairs {
 ///
 /// One step of the filter is `edges`, `promote` for every node that joins the trunk, `forget`, `rows`.
 pub(crate) trait Block {
-    /// The state dimensions it covers.
-    fn dims(&self) -> &[usize];
-
     /// Mean and covariance of the next state of each particle, given its path (eq. 3).
     fn predict(&self, current: &[Slot], out: &mut Predictions);
 
@@ -47,9 +44,6 @@ pub(crate) trait Block {
 
     /// Inputs z and prior means (row-major, by particle) of the births become known.
     fn rows(&mut self, genealogy: &Genealogy, births: &[Birth], z: &Points, mean: &[f64], n_x: usize);
-
-    /// log p(x_{1:s} | x_0) of a particle's path in these dimensions.
-    fn log_density(&self, slot: Slot) -> f64;
 
     /// Covariances that rounding pushed below their bound, so far.
     fn n_clamped(&self) -> u64;

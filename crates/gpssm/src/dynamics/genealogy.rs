@@ -59,16 +59,8 @@ impl Genealogy {
         &self.current
     }
 
-    pub(crate) fn n_slots(&self) -> usize {
-        self.nodes.len()
-    }
-
     pub(crate) fn parent(&self, slot: Slot) -> Option<Slot> {
         self.nodes[slot].parent
-    }
-
-    pub(crate) fn generation(&self, slot: Slot) -> usize {
-        self.nodes[slot].generation
     }
 
     /// Living nodes of each generation beyond the trunk, oldest first.

@@ -37,10 +37,6 @@ impl ParametricBlock {
 }
 
 impl Block for ParametricBlock {
-    fn dims(&self) -> &[usize] {
-        &self.dims
-    }
-
     fn predict(&self, current: &[Slot], out: &mut Predictions) {
         for (i, &slot) in current.iter().enumerate() {
             out.set_block(i, &self.dims, self.mean(slot), &self.chol);
@@ -80,10 +76,6 @@ impl Block for ParametricBlock {
                 self.mean[birth.slot * p + a] = mean[birth.particle * n_x + d];
             }
         }
-    }
-
-    fn log_density(&self, slot: Slot) -> f64 {
-        self.log_density[slot]
     }
 
     fn n_clamped(&self) -> u64 {

@@ -8,6 +8,9 @@ use crate::function::evaluate_all;
 use crate::linalg::dense::NotPositiveDefinite;
 use crate::points::Points;
 
+/// Is told time, states (row-major) and the log weights to add to.
+pub(crate) type Visit<'a> = &'a mut dyn FnMut(usize, &[f64], &mut [f64]);
+
 /// The particles of one filter over one sequence: their paths, and the transition prior given them.
 ///
 /// The filter asks the population, never single particles, so that a prior can work on all of them at
@@ -84,11 +87,7 @@ impl<'a> Population<'a> {
     /// With lags the reference's next states differ from particle to particle in the components that copy
     /// the particle's own past. Each particle is led on along the reference until they agree; `visit` is
     /// told the states on the way, for sensors that see the lags.
-    pub(crate) fn log_futures(
-        &mut self,
-        x_ref: &[f64],
-        visit: &mut dyn FnMut(usize, &[f64], &mut [f64]),
-    ) -> &[f64] {
+    pub(crate) fn log_futures(&mut self, x_ref: &[f64], visit: Visit) -> &[f64] {
         let n_x = self.n_x();
         let (n, t) = (self.genealogy.current().len(), self.t + 1);
         let memory = self.transition.memory();
@@ -162,12 +161,6 @@ impl<'a> Population<'a> {
         for block in &mut self.blocks {
             block.rows(&self.genealogy, births, &z, &self.means, n_x);
         }
-    }
-
-    /// log p(x_{1:t} | x_0) of a particle's path, up to a constant.
-    pub(crate) fn log_density(&self, particle: usize) -> f64 {
-        let slot = self.genealogy.current()[particle];
-        self.blocks.iter().map(|block| block.log_density(slot)).sum()
     }
 
     /// Predictive covariances that rounding pushed below the process noise.

@@ -33,18 +33,8 @@ impl TriangularPanels {
         Self { n_rows: 0, data: Vec::with_capacity(Self::offset(n_rows.div_ceil(HEIGHT))) }
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.n_rows = 0;
-        self.data.clear();
-    }
-
     pub(crate) fn n_rows(&self) -> usize {
         self.n_rows
-    }
-
-    /// Bytes that a factor of `n_rows` rows takes.
-    pub(crate) fn bytes(n_rows: usize) -> usize {
-        Self::offset(n_rows.div_ceil(HEIGHT)) * size_of::<f64>()
     }
 
     fn offset(panel: usize) -> usize {

@@ -6,6 +6,7 @@
 //! - [`family`]: distributions of an output given its predictor
 //! - [`parameters`]: the table of all hyper-parameters
 //! - [`compile`]: a model and a record, validated once, with numbers in reach
+//! - `ready_made`: models that many users start from
 //! - [`orientation`]: which branch of a symmetry a path is on
 
 pub mod compile;
@@ -17,6 +18,7 @@ pub mod orientation;
 pub mod parameters;
 pub mod prior;
 pub mod prior_error;
+mod ready_made;
 pub mod scale_prior;
 mod small_matrix;
 pub mod spec;

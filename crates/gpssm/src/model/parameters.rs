@@ -47,6 +47,8 @@ pub struct Parameter {
     pub dims: Vec<usize>,
     /// Whether it enters the sensor.
     pub sensor: bool,
+    /// Whether it enters a mean function or parametric transition.
+    pub function: bool,
 }
 
 /// A covariance matrix whose Cholesky factor is part of theta, row by row.
@@ -168,7 +170,14 @@ impl ParameterTable {
         if self.index(&name).is_some() {
             return Err(Error::model(&name, "two parameters have this name"));
         }
-        self.parameters.push(Parameter { name, prior, coordinate, dims: dims.to_vec(), sensor });
+        self.parameters.push(Parameter {
+            name,
+            prior,
+            coordinate,
+            dims: dims.to_vec(),
+            sensor,
+            function: false,
+        });
         Ok(self.len() - 1)
     }
 
@@ -229,7 +238,7 @@ impl ParameterTable {
     }
 
     /// The coordinate of entry `k`.
-    pub(crate) fn to_coordinate(&self, k: usize, value: f64) -> f64 {
+    pub(crate) fn coordinate_of(&self, k: usize, value: f64) -> f64 {
         match self.parameters[k].coordinate {
             Coordinate::Identity => value,
             Coordinate::Log => value.ln(),
@@ -237,7 +246,7 @@ impl ParameterTable {
     }
 
     /// The value of entry `k` from its coordinate.
-    pub(crate) fn from_coordinate(&self, k: usize, coordinate: f64) -> f64 {
+    pub(crate) fn value_at(&self, k: usize, coordinate: f64) -> f64 {
         match self.parameters[k].coordinate {
             Coordinate::Identity => coordinate,
             Coordinate::Log => coordinate.exp(),

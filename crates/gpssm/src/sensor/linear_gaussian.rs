@@ -64,6 +64,18 @@ impl LinearGaussian {
         }
     }
 
+    /// C x + D u + offset at all points, row-major (point, output).
+    pub(crate) fn means(&self, z: &Points) -> Vec<f64> {
+        let n_y = self.n_y();
+        let mut mean = vec![0.0; z.len()];
+        let mut means = vec![0.0; z.len() * n_y];
+        for k in 0..n_y {
+            self.mean(k, z, &mut mean);
+            mean.iter().enumerate().for_each(|(i, mean)| means[i * n_y + k] = *mean);
+        }
+        means
+    }
+
     pub(crate) fn add_log_density(&self, y: &[f64], z: &Points, out: &mut [f64]) {
         let n_y = self.n_y();
         let mut mean = vec![0.0; z.len()];
@@ -79,12 +91,7 @@ impl LinearGaussian {
                 }
             }
             SensorNoise::Full(covariance) => {
-                let mut means = vec![0.0; z.len() * n_y];
-                for k in 0..n_y {
-                    self.mean(k, z, &mut mean);
-                    mean.iter().enumerate().for_each(|(i, mean)| means[i * n_y + k] = *mean);
-                }
-                add_full_gaussian(y, &means, covariance, out);
+                add_full_gaussian(y, &self.means(z), covariance, out);
             }
         }
     }

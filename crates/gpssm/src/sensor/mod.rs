@@ -106,6 +106,39 @@ impl BoundSensor {
         }
     }
 
+    /// Sum over t of log p(y_t | z_t) along a path.
+    pub fn log_density_along<'a>(&self, z: &Points, y: impl Fn(usize) -> &'a [f64]) -> f64 {
+        let mut point = Points::new(z.n_components());
+        let mut row = vec![0.0; z.n_components()];
+        let mut total = 0.0;
+        for t in 0..z.len() {
+            z.get(t, &mut row);
+            point.clear();
+            point.push(&row);
+            let mut density = [0.0];
+            self.add_log_density(y(t), &point, &mut density);
+            total += density[0];
+        }
+        total
+    }
+
+    /// Means of a Gaussian sensor at all points, row-major (point, output); none for other sensors.
+    pub fn gaussian_means(&self, z: &Points) -> Option<Vec<f64>> {
+        let mut means = Vec::new();
+        match self {
+            Self::LinearGaussian(sensor) => means = sensor.means(z),
+            Self::Gaussian { predictors, .. } => crate::function::evaluate_all(predictors, z, &mut means),
+            Self::Family { predictors, families } => {
+                if families.iter().any(|family| !matches!(family, Family::Gaussian { .. })) {
+                    return None;
+                }
+                crate::function::evaluate_all(predictors, z, &mut means);
+            }
+            Self::User(_) => return None,
+        }
+        Some(means)
+    }
+
     /// Draws y at one point z = (x, u).
     pub fn sample(&self, z: &[f64], rng: &mut dyn Rng, y: &mut [f64]) {
         let point = Points::from_rows(z.len(), [z]);

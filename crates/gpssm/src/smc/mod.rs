@@ -6,6 +6,6 @@
 //! - [`filter`]: one pass over a sequence (section 3.2 of the paper; with a reference, Algorithm 1 step b)
 
 pub mod filter;
-pub(crate) mod proposal;
+pub mod proposal;
 pub mod resampling;
 pub(crate) mod weights;

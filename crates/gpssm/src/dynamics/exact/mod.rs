@@ -124,10 +124,6 @@ impl ExactBlock {
 }
 
 impl Block for ExactBlock {
-    fn dims(&self) -> &[usize] {
-        &self.dims
-    }
-
     fn predict(&self, current: &[Slot], out: &mut Predictions) {
         for (i, &slot) in current.iter().enumerate() {
             out.set_block(i, &self.dims, &self.nodes[slot].mean, &self.nodes[slot].chol);
@@ -188,10 +184,6 @@ impl Block for ExactBlock {
 
     fn rows(&mut self, genealogy: &Genealogy, births: &[Birth], z: &Points, mean: &[f64], n_x: usize) {
         self.compute_rows(genealogy, births, z, mean, n_x);
-    }
-
-    fn log_density(&self, slot: Slot) -> f64 {
-        self.nodes[slot].log_density
     }
 
     fn n_clamped(&self) -> u64 {

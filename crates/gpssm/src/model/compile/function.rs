@@ -117,6 +117,9 @@ impl Compiler<'_> {
             weights.push(self.table.add(format!("{name}[{component}]"), value.prior(), dims, sensor)?);
         }
         let offset = self.table.add(format!("{name}.offset"), offset.prior(), dims, sensor)?;
+        for &place in weights.iter().chain([&offset]) {
+            self.table.parameters[place].function = !dims.is_empty();
+        }
         Ok(CompiledFunction::Linear { weights, offset })
     }
 

@@ -389,6 +389,7 @@ impl Compiler<'_> {
             };
             let parameter = &mut self.table.parameters[place];
             parameter.sensor |= sensor;
+            parameter.function |= !dims.is_empty();
             parameter.dims.extend_from_slice(dims);
             parameter.dims.sort_unstable();
             parameter.dims.dedup();

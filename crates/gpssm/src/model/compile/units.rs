@@ -87,7 +87,7 @@ fn states_from_outputs(model: &Model, scaling: &mut Scaling) {
     }
     let largest = (0..n_y).map(|k| gram[k * n_y + k]).fold(0.0, f64::max);
     (0..n_y).for_each(|k| gram[k * n_y + k] += 1e-9 * largest);
-    if !(largest > 0.0 && largest.is_finite()) || !small::cholesky(&mut gram, n_y) {
+    if !(largest > 0.0 && largest.is_finite() && small::cholesky(&mut gram, n_y)) {
         return;
     }
     for d in 0..n_x {

@@ -1,0 +1,179 @@
+//! Several chains in threads.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::settings::Settings;
+use super::sink::{Draw, Phase, Sink};
+use super::start::find_start;
+use super::sweep::{Chain, ChainState, SweepInfo};
+use crate::diagnostics::UpdateRate;
+use crate::error::Error;
+use crate::model::compile::Problem;
+use crate::model::orientation::orient;
+
+/// How far a chain is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Which chain.
+    pub chain: u32,
+    /// What it does.
+    pub phase: Phase,
+    /// Restarts or sweeps done in this phase.
+    pub done: u64,
+    /// Restarts or sweeps in all of this phase.
+    pub total: u64,
+}
+
+/// What a chain did, beside its draws.
+#[derive(Clone, Debug)]
+pub struct ChainReport {
+    /// Which chain.
+    pub chain: u32,
+    /// Where it stopped; none if it was stopped before it had a start.
+    pub state: Option<ChainState>,
+    /// Log evidence of its start; none for a chain that was continued.
+    pub start_log_evidence: Option<f64>,
+    /// Draws that were kept.
+    pub draws: u64,
+    /// How often each x_t changed in the sampling phase, by sequence.
+    pub update_rates: Vec<UpdateRate>,
+    /// Sums over all sweeps; the log densities are those of the last one.
+    pub totals: SweepInfo,
+}
+
+/// What a run did, beside its draws.
+#[derive(Clone, Debug)]
+pub struct RunReport {
+    /// By chain.
+    pub chains: Vec<ChainReport>,
+    /// Whether the run was stopped before its end.
+    pub cancelled: bool,
+}
+
+/// Draws from p(x_{0:T}, theta | y): several chains, each from its own cold start.
+///
+/// `on_progress` is called after every restart and every sweep, from the thread of the chain; if it returns
+/// false the run stops after the sweeps that are under way, and keeps all draws. The draws do not depend on
+/// the number of threads.
+pub fn sample(
+    problem: &Problem,
+    settings: &Settings,
+    sink: &dyn Sink,
+    on_progress: &(dyn Fn(&Progress) -> bool + Sync),
+) -> Result<RunReport, Error> {
+    settings.check(problem)?;
+    let run = Run { problem, settings, sink, on_progress, stop: AtomicBool::new(false) };
+    let next = AtomicU32::new(0);
+    let reports: Mutex<Vec<ChainReport>> = Mutex::new(Vec::new());
+    let failure: Mutex<Option<Error>> = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..settings.n_threads() {
+            scope.spawn(|| {
+                loop {
+                    let chain = next.fetch_add(1, Ordering::Relaxed);
+                    if chain >= settings.chains || run.stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    match run.chain(chain) {
+                        Ok(report) => reports.lock().unwrap_or_else(PoisonError::into_inner).push(report),
+                        Err(error) => {
+                            run.stop.store(true, Ordering::Relaxed);
+                            failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    let mut chains = reports.into_inner().unwrap_or_else(PoisonError::into_inner);
+    chains.sort_by_key(|report| report.chain);
+    Ok(RunReport { chains, cancelled: run.stop.into_inner() })
+}
+
+struct Run<'a> {
+    problem: &'a Problem,
+    settings: &'a Settings,
+    sink: &'a dyn Sink,
+    on_progress: &'a (dyn Fn(&Progress) -> bool + Sync),
+    stop: AtomicBool,
+}
+
+impl Run<'_> {
+    /// Reports progress; false if the run is to stop.
+    fn tell(&self, chain: u32, phase: Phase, done: u64, total: u64) -> bool {
+        if !(self.on_progress)(&Progress { chain, phase, done, total }) {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        !self.stop.load(Ordering::Relaxed)
+    }
+
+    fn chain(&self, number: u32) -> Result<ChainReport, Error> {
+        let (problem, settings) = (self.problem, self.settings);
+        let sequences = problem.sequences();
+        let mut report = ChainReport {
+            chain: number,
+            state: None,
+            start_log_evidence: None,
+            draws: 0,
+            update_rates: sequences.iter().map(|sequence| UpdateRate::new(sequence.n_rows())).collect(),
+            totals: SweepInfo::default(),
+        };
+        let restarts = u64::from(settings.start.restarts);
+        let mut keep_going =
+            |done: u32| self.tell(number, Phase::Start, u64::from(done).min(restarts), restarts);
+        let Some(start) = find_start(problem, settings, number, &mut keep_going)? else { return Ok(report) };
+        report.start_log_evidence = Some(start.log_evidence);
+        let mut chain = Chain::new(problem, settings.filter_options(), settings.seed, number, start.state);
+        for (phase, total) in [(Phase::Tune, settings.tune), (Phase::Sample, settings.draws)] {
+            if phase == Phase::Sample {
+                chain.state.widths.iter_mut().for_each(|width| width.freeze());
+            }
+            for index in 0..total {
+                if self.stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                self.sweep(&mut chain, phase, index, &mut report)?;
+                self.tell(number, phase, index + 1, total);
+            }
+        }
+        report.state = Some(chain.state);
+        Ok(report)
+    }
+
+    fn sweep(
+        &self,
+        chain: &mut Chain,
+        phase: Phase,
+        index: u64,
+        report: &mut ChainReport,
+    ) -> Result<(), Error> {
+        let problem = self.problem;
+        let before = if phase == Phase::Sample { chain.state.paths.clone() } else { Vec::new() };
+        let info = chain.sweep();
+        report.totals.add(&info);
+        for ((rate, old), new) in report.update_rates.iter_mut().zip(&before).zip(&chain.state.paths) {
+            // Both paths have the shape of their sequence.
+            let _ = rate.record(old, new, problem.n_x());
+        }
+        let mut theta = chain.state.theta.clone();
+        let mut paths: Vec<Vec<f64>> =
+            chain.state.paths.iter().map(|path| problem.path_to_original(path)).collect();
+        orient(problem, &mut theta, &mut paths);
+        let draw = Draw {
+            chain: report.chain,
+            phase,
+            index,
+            theta: &theta,
+            paths: &paths,
+            info: &info,
+            state: &chain.state,
+        };
+        self.sink.take(&draw)?;
+        report.draws += u64::from(phase == Phase::Sample);
+        Ok(())
+    }
+}

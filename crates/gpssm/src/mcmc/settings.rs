@@ -1,0 +1,154 @@
+//! How a run is made.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::model::compile::Problem;
+use crate::smc::filter::FilterOptions;
+use crate::smc::proposal::Proposal;
+use crate::smc::resampling::Resampling;
+
+/// Settings of a run; the defaults suit records of a few hundred rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// Chains.
+    pub chains: u32,
+    /// Sweeps that are dropped and used to adapt.
+    pub tune: u64,
+    /// Draws that are kept of each chain.
+    pub draws: u64,
+    /// Particles of the conditional filter.
+    pub particles: usize,
+    /// Threads; none for one for each core.
+    pub threads: Option<usize>,
+    /// How ancestors are drawn.
+    pub resampling: Resampling,
+    /// How states are proposed.
+    pub proposal: Proposal,
+    /// The cold start.
+    pub start: StartSettings,
+    /// A run that needs more than this is refused, in 10^6 bytes.
+    pub max_memory_mb: u64,
+}
+
+/// How a chain finds its first path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StartSettings {
+    /// Filters with hyper-parameters from the prior, of which the one with the best evidence is kept.
+    pub restarts: u32,
+    /// Particles of these filters; none for as many as a second or so allows, 3000 at the most.
+    pub particles: Option<usize>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            chains: 4,
+            tune: 300,
+            draws: 500,
+            particles: 20,
+            threads: None,
+            resampling: Resampling::default(),
+            proposal: Proposal::default(),
+            start: StartSettings::default(),
+            max_memory_mb: 8_000,
+        }
+    }
+}
+
+impl Default for StartSettings {
+    fn default() -> Self {
+        Self { restarts: 4, particles: None }
+    }
+}
+
+impl Settings {
+    /// Options of the conditional filter.
+    pub fn filter_options(&self) -> FilterOptions {
+        FilterOptions { n_particles: self.particles, resampling: self.resampling, proposal: self.proposal }
+    }
+
+    /// Particles of the starting filter.
+    pub fn start_particles(&self, problem: &Problem) -> usize {
+        // A filter costs about N (p T)^3 / 3 multiply-adds for each block; 2e10 of them take a second or two.
+        let n_transitions = problem.record().n_transitions() as f64;
+        let transition = problem.bind_transition(&vec![1.0; problem.table().len()]);
+        let cost: f64 =
+            transition.blocks().iter().map(|b| (b.len() as f64 * n_transitions).powi(3) / 3.0).sum();
+        let affordable = (2e10 / cost.max(1.0)) as usize;
+        self.start.particles.unwrap_or(affordable.clamp(100, 3_000)).max(2)
+    }
+
+    /// Threads at work at one time.
+    pub fn n_threads(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.threads.unwrap_or(cores).clamp(1, self.chains.max(1) as usize)
+    }
+
+    /// Refuses what cannot be run.
+    pub fn check(&self, problem: &Problem) -> Result<(), Error> {
+        for (key, value) in [
+            ("chains", u64::from(self.chains)),
+            ("draws", self.draws),
+            ("start.restarts", u64::from(self.start.restarts)),
+        ] {
+            if value == 0 {
+                return Err(Error::settings(key, "must be at least one"));
+            }
+        }
+        if self.particles < 2 {
+            return Err(Error::settings("particles", "the conditional filter needs at least two"));
+        }
+        if self.threads == Some(0) {
+            return Err(Error::settings("threads", "must be at least one"));
+        }
+        let linear = problem.model().sensor.is_linear_gaussian();
+        if self.proposal == Proposal::Adapted && !linear {
+            return Err(Error::settings("proposal", "the adapted proposal needs a linear-Gaussian sensor"));
+        }
+        let needed_mb = self.memory_bytes(problem) / 1_000_000;
+        if needed_mb > self.max_memory_mb {
+            return Err(Error::Memory {
+                needed_mb,
+                allowed_mb: self.max_memory_mb,
+                advice: format!(
+                    "use fewer threads (now {}), a shorter record, or raise max_memory_mb",
+                    self.n_threads()
+                ),
+            });
+        }
+        Ok(())
+    }
+
+    /// Estimate of the memory that the sampler itself needs at its peak, draws not included.
+    pub fn memory_bytes(&self, problem: &Problem) -> u64 {
+        let all = problem.record().n_transitions() as f64;
+        let longest = problem.sequences().iter().map(|s| s.length()).max().unwrap_or(0) as f64;
+        let transition = problem.bind_transition(&vec![1.0; problem.table().len()]);
+        let n_start = self.start_particles(problem) as f64;
+        let nodes = |n: f64| n * (n.ln() + 2.0);
+        let mut factors = 0.0f64;
+        let mut largest = 0.0f64;
+        let mut start = 0.0;
+        for block in transition.blocks() {
+            let p = block.len() as f64;
+            if block.iter().all(|&d| transition.kernels[d].is_zero()) {
+                continue;
+            }
+            let (n, t) = (p * all, p * longest);
+            // Path and reference factors, trunk rows of g, the factor given the future, and three rows for
+            // each node and each of its dimensions.
+            factors += n * n + t * n + 0.5 * t * t + 3.0 * p * n * nodes(self.particles as f64);
+            start += 0.5 * n * n + p * n * nodes(n_start);
+            largest = largest.max(n * n);
+        }
+        // One dense matrix for the factorisation of the moment and one for the hyper-parameters.
+        let numbers = (factors.max(start) + 2.0 * largest) * self.n_threads() as f64;
+        (8.0 * numbers) as u64
+    }
+}

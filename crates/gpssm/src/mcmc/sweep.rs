@@ -1,0 +1,136 @@
+//! One sweep of a chain (Algorithm 1 of the paper).
+
+use serde::{Deserialize, Serialize};
+
+use super::conditional::Conditional;
+use super::hyper;
+use super::slice::WidthAdaptation;
+use crate::dynamics::evidence::EvidenceWork;
+use crate::model::compile::Problem;
+use crate::random::{Purpose, stream};
+use crate::smc::filter::{FilterOptions, SharedPairs, conditional_filter};
+
+/// Everything a chain needs to go on; together with seed and chain number it determines all later draws.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChainState {
+    /// Sweeps that were made, warm-up included.
+    pub sweep: u64,
+    /// Hyper-parameters, original units.
+    pub theta: Vec<f64>,
+    /// x_{0:T} of every sequence, internal units, row-major.
+    pub paths: Vec<Vec<f64>>,
+    /// Slice widths; frozen after warm-up.
+    pub widths: Vec<WidthAdaptation>,
+}
+
+impl ChainState {
+    /// A chain that starts here.
+    pub fn new(problem: &Problem, theta: Vec<f64>, paths: Vec<Vec<f64>>) -> Self {
+        let table = problem.table();
+        let width = |k: usize| match table.parameters[k].coordinate {
+            crate::model::parameters::Coordinate::Log => 1.0,
+            crate::model::parameters::Coordinate::Identity => theta[k].abs().max(1e-3),
+        };
+        let widths = (0..table.len()).map(|k| WidthAdaptation::new(width(k))).collect();
+        Self { sweep: 0, theta, paths, widths }
+    }
+}
+
+/// What happened in one sweep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SweepInfo {
+    /// Evidences p(x_{1:T} | x_0, theta) evaluated.
+    pub evidence_evaluations: u64,
+    /// Evidences that could not be computed; the proposal was rejected.
+    pub evidence_failures: u64,
+    /// Densities that were not a number, and conjugate draws that failed.
+    pub slice_failures: u64,
+    /// Slice updates that hit their limit on steps.
+    pub slice_capped: u64,
+    /// Sequences whose filter failed; the old path was kept.
+    pub filter_failures: u64,
+    /// Predictive covariances that rounding pushed below the process noise.
+    pub clamped: u64,
+    /// log p(theta, x, y).
+    pub log_joint: f64,
+    /// log p(y | x, theta).
+    pub log_likelihood: f64,
+}
+
+impl SweepInfo {
+    /// Adds the counts and takes over the log densities.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.evidence_evaluations += other.evidence_evaluations;
+        self.evidence_failures += other.evidence_failures;
+        self.slice_failures += other.slice_failures;
+        self.slice_capped += other.slice_capped;
+        self.filter_failures += other.filter_failures;
+        self.clamped += other.clamped;
+        self.log_joint = other.log_joint;
+        self.log_likelihood = other.log_likelihood;
+    }
+}
+
+/// A chain at work.
+pub struct Chain<'a> {
+    problem: &'a Problem,
+    options: FilterOptions,
+    seed: u64,
+    chain: u32,
+    /// Where it is.
+    pub state: ChainState,
+    work: EvidenceWork,
+}
+
+impl<'a> Chain<'a> {
+    /// Chain number `chain` of the run with this seed, at `state`.
+    pub fn new(
+        problem: &'a Problem,
+        options: FilterOptions,
+        seed: u64,
+        chain: u32,
+        state: ChainState,
+    ) -> Self {
+        Self { problem, options, seed, chain, state, work: EvidenceWork::default() }
+    }
+
+    /// Draws theta given x and y, then x of each sequence given theta, y and the other sequences.
+    pub fn sweep(&mut self) -> SweepInfo {
+        let mut info = SweepInfo::default();
+        self.state.sweep += 1;
+        self.update_theta(&mut info);
+        self.update_states(&mut info);
+        let state = &self.state;
+        let mut conditional = Conditional::new(self.problem, &state.paths, &state.theta, &mut self.work);
+        (info.log_joint, info.log_likelihood) = conditional.log_joint(&state.theta);
+        info
+    }
+
+    /// Step a.
+    pub fn update_theta(&mut self, info: &mut SweepInfo) {
+        let state = &mut self.state;
+        let mut rng = stream(self.seed, self.chain, Purpose::Theta, state.sweep, 0);
+        let (theta, widths) = (&mut state.theta, &mut state.widths);
+        hyper::update(self.problem, theta, &state.paths, widths, &mut self.work, &mut rng, info);
+    }
+
+    /// Steps b and c.
+    pub fn update_states(&mut self, info: &mut SweepInfo) {
+        let model = self.problem.bind(&self.state.theta);
+        for (s, sequence) in self.problem.sequences().iter().enumerate() {
+            let mut rng = stream(self.seed, self.chain, Purpose::States, self.state.sweep, s as u64);
+            let mut shared = SharedPairs::none(self.problem.n_x(), sequence.n_u());
+            for (other, path) in self.state.paths.iter().enumerate().filter(|(other, _)| *other != s) {
+                shared.add(&model.transition, path, &self.problem.sequences()[other]);
+            }
+            let x_ref = &self.state.paths[s];
+            match conditional_filter(&model, sequence, &shared, self.options, x_ref, &mut rng) {
+                Ok(outcome) => {
+                    info.clamped += outcome.n_clamped;
+                    self.state.paths[s] = outcome.path;
+                }
+                Err(_) => info.filter_failures += 1,
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Random numbers, keyed by what they are for.
+//!
+//! Every stream is a ChaCha generator whose key is (seed, chain, purpose, sweep, index). So nothing about a
+//! generator has to be saved, the order in which chains run does not matter, and a resumed run goes on as if
+//! it had never stopped.
+
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+
+/// What a stream is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Purpose {
+    /// Hyper-parameters of a start; the index is the restart.
+    StartTheta = 1,
+    /// States of a start; the index is the restart and the sequence.
+    StartStates = 2,
+    /// Hyper-parameters of a sweep.
+    Theta = 3,
+    /// States of a sweep; the index is the sequence.
+    States = 4,
+}
+
+/// The stream for one purpose.
+pub fn stream(seed: u64, chain: u32, purpose: Purpose, sweep: u64, index: u64) -> ChaCha8Rng {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..12].copy_from_slice(&chain.to_le_bytes());
+    key[12..16].copy_from_slice(&(purpose as u32).to_le_bytes());
+    key[16..24].copy_from_slice(&sweep.to_le_bytes());
+    key[24..].copy_from_slice(&index.to_le_bytes());
+    ChaCha8Rng::from_seed(key)
+}
