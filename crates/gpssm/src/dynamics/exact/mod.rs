@@ -52,8 +52,7 @@ pub(crate) struct ExactBlock {
     n_context: usize,
     /// Transitions of the sequence.
     length: usize,
-    /// Factor along context and trunk, its inputs, and its whitened residuals. The residual of the last
-    /// trunk node is not among them: it differs from child to child.
+    /// Factor along context and trunk, its inputs, and the whitened residuals of the context.
     path: TriangularPanels,
     points: Points,
     residuals: Vec<f64>,
@@ -162,9 +161,6 @@ impl Block for ExactBlock {
     fn promote(&mut self, slot: Slot, generation: usize) {
         let p = self.p();
         let node = &self.nodes[slot];
-        if generation > 0 {
-            self.residuals.extend_from_slice(&node.edge);
-        }
         self.points.push(&node.z);
         for d in 0..p {
             let n = self.path.n_rows();

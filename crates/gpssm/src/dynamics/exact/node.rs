@@ -85,8 +85,9 @@ pub(super) struct Node {
     pub z: Vec<f64>,
     /// Rows of the factor along the path; the diagonal block ends them.
     pub path: Rows,
-    /// Whitened residual of the edge from the parent.
-    pub edge: Vec<f64>,
+    /// Whitened residuals of all edges of the path, the one from the parent last. Copied from the parent:
+    /// gathering them along the path would touch every ancestor.
+    pub residuals: Vec<f64>,
     /// Mean and lower factor of the covariance of the next state, given the path.
     pub mean: Vec<f64>,
     pub chol: Vec<f64>,
@@ -98,7 +99,7 @@ pub(super) struct Node {
 impl Node {
     /// A node of generation 0: no edge leads to it.
     pub(super) fn start(&mut self) {
-        self.edge.clear();
+        self.residuals.clear();
         self.log_density = 0.0;
         self.given.edge.clear();
         self.given.log_density = 0.0;
@@ -107,11 +108,11 @@ impl Node {
     /// The edge from `parent` to this node, whose state is `x`.
     pub(super) fn descend(&mut self, parent: &Node, x: &[f64], conditional: bool) {
         let p = x.len();
-        self.edge.clear();
-        self.edge.extend(x.iter().zip(&parent.mean).map(|(x, mean)| x - mean));
+        self.residuals.clone_from(&parent.residuals);
+        self.residuals.extend(x.iter().zip(&parent.mean).map(|(x, mean)| x - mean));
+        let edge = &mut self.residuals[parent.residuals.len()..];
         let constant = 0.5 * p as f64 * (2.0 * PI).ln();
-        self.log_density =
-            parent.log_density + small::log_gaussian(&parent.chol, p, &mut self.edge) + constant;
+        self.log_density = parent.log_density + small::log_gaussian(&parent.chol, p, edge) + constant;
         if conditional {
             self.given.edge.clear();
             self.given.edge.extend(x.iter().zip(&parent.given.mean).map(|(x, mean)| x - mean));

@@ -217,39 +217,68 @@ impl ExactBlock {
     /// Continues the columns of new nodes through the rows of bush ancestors that they share.
     fn solve_links(&self, members: &[Member], links: Range<usize>, columns: &mut Columns) {
         let p = self.p();
-        let n_columns = members.len() * p;
-        let n_past = self.path.n_rows();
         let Some(chain) = members.first().map(|member| &member.chain) else { return };
-        for first in (links.start * p..links.end * p).step_by(TILE) {
-            let n_rows = TILE.min(links.end * p - first);
-            let node = |r: usize| (&self.nodes[chain[(first + r) / p]], (first + r) % p);
-            let covariance = |r: usize, c: usize| {
-                let (member, d, (_, row)) = (&members[c / p], c % p, node(r));
-                if row == d { member.covariances[d * member.chain.len() + (first + r) / p] } else { 0.0 }
-            };
-            for from in (0..n_columns).step_by(TILE) {
-                let n = TILE.min(n_columns - from);
-                let mut right = [[0.0; TILE]; TILE];
-                for (r, c) in (0..n_rows).flat_map(|r| (0..n).map(move |c| (r, c))) {
-                    right[r][c] = covariance(r, from + c);
-                }
-                let mut rows: [&[f64]; TILE] = [&[]; TILE];
-                (0..n_rows).for_each(|r| rows[r] = node(r).0.path.row(node(r).1));
-                let values = &mut columns.path[from * columns.stride..];
-                tiles::substitute(&rows[..n_rows], n_past + first, &right, values, columns.stride, n);
-                let Some(future) = &self.future else { continue };
-                (0..n_rows).for_each(|r| rows[r] = node(r).0.given.future.row(node(r).1));
-                let g = &columns.future[from * columns.stride..];
-                let explained = tiles::products(&rows[..n_rows], g, columns.stride, future.n_given * p);
-                for (r, c) in (0..n_rows).flat_map(|r| (0..n).map(move |c| (r, c))) {
-                    right[r][c] -= explained[r][c];
-                }
-                (0..n_rows).for_each(|r| rows[r] = node(r).0.given.rows.row(node(r).1));
-                let values = &mut columns.given[from * columns.given_stride..];
-                let at = n_past - self.n_context * p + first;
-                tiles::substitute(&rows[..n_rows], at, &right, values, columns.given_stride, n);
+        let rows = chain[links.clone()].iter().flat_map(|&slot| (0..p).map(move |d| (slot, d)));
+        let mut rows = rows.zip(links.start * p..).peekable();
+        let mut tile: [(Slot, usize); TILE] = [(0, 0); TILE];
+        while let Some(&(_, first)) = rows.peek() {
+            let mut n_rows = 0;
+            for (place, (row, _)) in tile.iter_mut().zip(rows.by_ref().take(TILE)) {
+                *place = row;
+                n_rows += 1;
+            }
+            let mut from = 0;
+            while from < members.len() * p {
+                let n = TILE.min(members.len() * p - from);
+                self.solve_tile(members, &tile[..n_rows], first, from, n, columns);
+                from += n;
             }
         }
+    }
+
+    /// The same for up to four rows, of which the first is number `first` of the chain, and the columns
+    /// `from..from + n`.
+    fn solve_tile(
+        &self,
+        members: &[Member],
+        tile: &[(Slot, usize)],
+        first: usize,
+        from: usize,
+        n: usize,
+        columns: &mut Columns,
+    ) {
+        let p = self.p();
+        let mut right = [[0.0; TILE]; TILE];
+        for c in 0..n {
+            let (member, d) = if p == 1 { (from + c, 0) } else { ((from + c) / p, (from + c) % p) };
+            let covariances = &members[member].covariances[d * members[member].chain.len()..];
+            for (r, &(_, row)) in tile.iter().enumerate() {
+                if row == d {
+                    right[r][c] = covariances[if p == 1 { first + r } else { (first + r) / p }];
+                }
+            }
+        }
+        let mut rows: [&[f64]; TILE] = [&[]; TILE];
+        for (row, &(slot, d)) in rows.iter_mut().zip(tile) {
+            *row = self.nodes[slot].path.row(d);
+        }
+        let (n_rows, at) = (tile.len(), self.path.n_rows() + first);
+        let values = &mut columns.path[from * columns.stride..];
+        tiles::substitute(&rows[..n_rows], at, &right, values, columns.stride, n);
+        let Some(future) = &self.future else { return };
+        for (row, &(slot, d)) in rows.iter_mut().zip(tile) {
+            *row = self.nodes[slot].given.future.row(d);
+        }
+        let g = &columns.future[from * columns.stride..];
+        let explained = tiles::products(&rows[..n_rows], g, columns.stride, future.n_given * p);
+        for (right, explained) in right.iter_mut().zip(&explained) {
+            right.iter_mut().zip(explained).for_each(|(right, explained)| *right -= explained);
+        }
+        for (row, &(slot, d)) in rows.iter_mut().zip(tile) {
+            *row = self.nodes[slot].given.rows.row(d);
+        }
+        let values = &mut columns.given[from * columns.given_stride..];
+        tiles::substitute(&rows[..n_rows], at - self.n_context * p, &right, values, columns.given_stride, n);
     }
 
     /// Diagonal blocks, means, and the rows as the node keeps them.
@@ -268,9 +297,9 @@ impl ExactBlock {
         let mut chol = std::mem::take(&mut self.nodes[slot].chol);
         let mut mean = std::mem::take(&mut self.nodes[slot].mean);
         self.predictive_factor(z, |a, b| dot(column(a), column(b)), &mut chol);
-        self.path_tail(slot, chain, |node| &node.edge, tail);
+        let residuals = &self.nodes[slot].residuals;
         mean.clear();
-        mean.extend((0..p).map(|d| prior[d] + whitened_sum(column(d), &self.residuals, tail)));
+        mean.extend((0..p).map(|d| prior[d] + whitened_sum(column(d), &self.residuals, residuals)));
         let node = &mut self.nodes[slot];
         node.z.clear();
         node.z.extend_from_slice(z);
@@ -298,7 +327,7 @@ impl ExactBlock {
         let mut chol = std::mem::take(&mut self.nodes[slot].given.chol);
         let mut mean = std::mem::take(&mut self.nodes[slot].given.mean);
         self.predictive_factor(z, |a, b| dot(g(a), g(b)) + dot(row(a), row(b)), &mut chol);
-        self.path_tail(slot, chain, |node| &node.given.edge, tail);
+        self.given_tail(slot, chain, tail);
         mean.clear();
         if let Some(future) = &self.future {
             mean.extend((0..p).map(|d| {
@@ -313,17 +342,12 @@ impl ExactBlock {
         given.chol = chol;
     }
 
-    /// Residuals of the rows beyond the known ones of the trunk: the edges along the chain and the node's.
-    fn path_tail<'a>(
-        &'a self,
-        slot: Slot,
-        chain: &[Slot],
-        edge: impl Fn(&'a super::Node) -> &'a Vec<f64>,
-        tail: &mut Vec<f64>,
-    ) {
+    /// Residuals given B of the rows beyond the known ones of the trunk: the edges along the chain and the
+    /// node's.
+    fn given_tail(&self, slot: Slot, chain: &[Slot], tail: &mut Vec<f64>) {
         tail.clear();
         for &slot in chain.iter().chain([&slot]) {
-            tail.extend_from_slice(edge(&self.nodes[slot]));
+            tail.extend_from_slice(&self.nodes[slot].given.edge);
         }
     }
 
