@@ -3,6 +3,7 @@ pub(crate) mod block;
 pub(crate) mod evidence;
 pub(crate) mod exact;
 pub(crate) mod genealogy;
+pub mod gp;
 pub(crate) mod parametric;
 pub(crate) mod population;
 pub mod predictions;

@@ -1,0 +1,168 @@
+//! Golden values of the full GP from an independent dense implementation: one-step prediction (eq. 3),
+//! joint density (eq. 4), ancestor weights (eq. 8) and posterior of f (eq. 12).
+//!
+//! Conventions of `fixtures/oracle.json`: block order (time, dimension), m(x) = x, `var` is the signal
+//! variance and `ell` the length-scales over z = (x, u), one row for each state; `prefixes` are x_{0:t-1};
+//! `as_logw` is log p(x_{t:T} | prefix) as it stands, not normalised over the prefixes, and without the
+//! particles' own weights; `log_joint` lacks p(x_0).
+//!
+//! Planted bugs that were seen to fail:
+//! - `one_step_prediction`: Sigma_t with a tenth of Q; x_0 cut from the history
+//! - `joint_density`, `density_of_the_future`: residuals in reversed order; only the diagonal of Q; the
+//!   variance of the first state for all; inputs one step late
+//! - `ancestor_weights`: the next step instead of the whole future; the joint instead of the ratio; prefixes
+//!   in reversed order; no normalisation; only the diagonal of Q; inputs one step late
+//! - `posterior_of_f`: 0.9 Q in K~; prior mean; covariance with Q; covariance or cross-covariance ordered
+//!   (dimension, point); inputs one step late
+
+use gpssm::dynamics::transition::{ProcessNoise, Transition};
+use gpssm::function::ScalarFunction;
+use gpssm::kernel::{Kernel, Shape};
+use serde::Deserialize;
+
+type Rows = Vec<Vec<f64>>;
+
+#[derive(Deserialize)]
+struct Oracle {
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    nx: usize,
+    kind: String,
+    mean: String,
+    t: usize,
+    #[serde(rename = "Q")]
+    q: Rows,
+    x: Rows,
+    u: Option<Rows>,
+    xs: Rows,
+    us: Option<Rows>,
+    prefixes: Vec<Rows>,
+    var: Vec<f64>,
+    ell: Rows,
+    mu_t: Vec<f64>,
+    #[serde(rename = "Sigma_t")]
+    sigma_t: Rows,
+    log_joint: f64,
+    as_logw: Vec<f64>,
+    f_mean: Rows,
+    f_cov: Rows,
+}
+
+fn oracle() -> Vec<Case> {
+    let oracle: Oracle = serde_json::from_str(include_str!("fixtures/oracle.json")).unwrap();
+    assert_eq!(oracle.cases.len(), 7);
+    oracle.cases
+}
+
+impl Case {
+    fn transition(&self, noise: ProcessNoise) -> Transition {
+        assert_eq!(self.mean, "identity");
+        let shape = match self.kind.as_str() {
+            "se" => Shape::SquaredExponential,
+            "matern12" => Shape::Matern12,
+            "matern32" => Shape::Matern32,
+            "matern52" => Shape::Matern52,
+            other => panic!("unknown kernel {other}"),
+        };
+        let kernels = self.var.iter().zip(&self.ell);
+        Transition {
+            kernels: kernels.map(|(variance, ell)| Kernel::stationary(shape, *variance, ell)).collect(),
+            means: (0..self.nx).map(ScalarFunction::Component).collect(),
+            noise,
+            lags: vec![None; self.nx],
+        }
+    }
+
+    /// With the full matrix Q; and with its diagonal if it has no other entries.
+    fn transitions(&self) -> Vec<Transition> {
+        let diagonal: Vec<f64> = (0..self.nx).map(|d| self.q[d][d]).collect();
+        let is_diagonal = (0..self.nx).all(|a| (0..self.nx).all(|b| a == b || self.q[a][b] == 0.0));
+        let full = self.transition(ProcessNoise::Full(self.q.concat()));
+        let diagonal = is_diagonal.then(|| self.transition(ProcessNoise::Diagonal(diagonal)));
+        [full].into_iter().chain(diagonal).collect()
+    }
+
+    fn u(&self) -> &[Vec<f64>] {
+        self.u.as_deref().unwrap_or(&[])
+    }
+}
+
+/// Runs a check on every case and every form of its Q.
+fn for_all(check: impl Fn(&Case, &Transition)) {
+    let mut n_diagonal = 0;
+    for case in oracle() {
+        for transition in case.transitions() {
+            n_diagonal += usize::from(matches!(transition.noise, ProcessNoise::Diagonal(_)));
+            check(&case, &transition);
+        }
+    }
+    assert_eq!(n_diagonal, 4);
+}
+
+#[track_caller]
+fn assert_relative(actual: &[f64], expected: &[f64]) {
+    assert_eq!(actual.len(), expected.len());
+    let most = expected.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+    for (i, (a, b)) in actual.iter().zip(expected).enumerate() {
+        assert!((a - b).abs() <= 1e-9 * most, "entry {i}: {a} should be {b}");
+    }
+}
+
+#[track_caller]
+fn assert_absolute(actual: &[f64], expected: &[f64]) {
+    assert_eq!(actual.len(), expected.len());
+    for (i, (a, b)) in actual.iter().zip(expected).enumerate() {
+        assert!((a - b).abs() <= 1e-8, "entry {i}: {a} should be {b}");
+    }
+}
+
+#[test]
+fn one_step_prediction() {
+    for_all(|case, transition| {
+        let next = transition.one_step(&case.x[..case.t], case.u()).unwrap();
+        assert_relative(&next.mean, &case.mu_t);
+        assert_relative(&next.covariance, &case.sigma_t.concat());
+    });
+}
+
+#[test]
+fn joint_density() {
+    for_all(|case, transition| {
+        assert_absolute(&[transition.log_joint(&case.x, case.u()).unwrap()], &[case.log_joint]);
+    });
+}
+
+#[test]
+fn ancestor_weights() {
+    for_all(|case, transition| {
+        let future = &case.x[case.t..];
+        let log_w = transition.ancestor_log_weights(&case.prefixes, future, case.u()).unwrap();
+        let log_sum = case.as_logw.iter().map(|log_w| log_w.exp()).sum::<f64>().ln();
+        let normalised: Vec<f64> = case.as_logw.iter().map(|log_w| log_w - log_sum).collect();
+        assert_absolute(&log_w, &normalised);
+    });
+}
+
+/// What normalised weights do not show: log p(future | prefix) itself, as a ratio of joint densities.
+#[test]
+fn density_of_the_future() {
+    for_all(|case, transition| {
+        let log_joint = |x: &[Vec<f64>]| transition.log_joint(x, case.u()).unwrap();
+        let future = &case.x[case.t..];
+        let ratios = case.prefixes.iter().map(|x| log_joint(&[x, future].concat()) - log_joint(x));
+        assert_absolute(&ratios.collect::<Vec<_>>(), &case.as_logw);
+    });
+}
+
+#[test]
+fn posterior_of_f() {
+    for_all(|case, transition| {
+        let u_star = case.us.as_deref().unwrap_or(&[]);
+        let f = transition.f_posterior(&case.x, case.u(), &case.xs, u_star).unwrap();
+        assert_relative(&f.mean, &case.f_mean.concat());
+        assert_relative(&f.covariance, &case.f_cov.concat());
+    });
+}
