@@ -12,8 +12,8 @@ use gpssm::mcmc::sweep::{Chain, ChainState, SweepInfo};
 use gpssm::model::kernel::StationarySpec;
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
-    FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
-    TransitionSpec,
+    FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
+    StateSpec, TransitionSpec,
 };
 use gpssm::smc::filter::{FilterOptions, SharedPairs, particle_filter};
 use gpssm::{Functions, KernelSpec, Model, Points, Prior, Problem, Sequence};
@@ -57,7 +57,8 @@ fn benchmark(length: usize, parametric: bool) -> (Problem, Vec<f64>) {
     let transition = if parametric {
         TransitionSpec::Parametric { function: FunctionSpec::User(user("truth")) }
     } else {
-        let kernel = StationarySpec { sigma_f: Some(around(10.0)), ell: vec![around(5.0), around(2.0)], active: None };
+        let kernel =
+            StationarySpec { sigma_f: Some(around(10.0)), ell: vec![around(5.0), around(2.0)], active: None };
         TransitionSpec::Gp { kernel: KernelSpec::SquaredExponential(kernel), mean: FunctionSpec::Identity }
     };
     let model = Model {
@@ -105,7 +106,13 @@ fn typical(problem: &Problem) -> Vec<f64> {
     let value = |prior: &ParameterPrior| match prior {
         ParameterPrior::Scalar(prior) => prior.median(),
         ParameterPrior::Scale(prior) => prior.median_sd(),
-        ParameterPrior::Matrix { row, column, .. } => if row == column { 0.2 } else { 0.0 },
+        ParameterPrior::Matrix { row, column, .. } => {
+            if row == column {
+                0.2
+            } else {
+                0.0
+            }
+        }
     };
     problem.table().parameters.iter().map(|parameter| value(&parameter.prior)).collect()
 }
@@ -157,7 +164,8 @@ fn run(case: &Case) {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let shared = SharedPairs::none(n_x, 1);
         let time = median_ms(|| {
-            particle_filter(&model, &problem.sequences()[0], &shared, options, &mut rng).expect("a filter that runs");
+            particle_filter(&model, &problem.sequences()[0], &shared, options, &mut rng)
+                .expect("a filter that runs");
         });
         (time, None, None)
     } else {

@@ -109,13 +109,13 @@ impl Transition {
         not_nan(total, "the density of the path")
     }
 
-    /// log p(x~_{t:T} | x_{0:t-1}^i) of several prefixes i, normalised over them (eq. 8 of the paper).
+    /// log p(x~_{t:T} | x_{0:t-1}^i) of several prefixes i (eq. 8 of the paper).
     ///
     /// ```text
-    /// log w_i = log p({x_{0:t-1}^i, x~_{t:T}}) - log p(x_{0:t-1}^i) + const,   sum_i w_i = 1
+    /// log w_i = log p({x_{0:t-1}^i, x~_{t:T}}) - log p(x_{0:t-1}^i)
     /// ```
     ///
-    /// These are the weights by which the conditional particle filter draws the ancestor of its reference,
+    /// Normalised over the prefixes, these are the weights by which the conditional particle filter draws the ancestor of its reference,
     /// without the particles' own weights w_{t-1}^i. `prefixes` have t states each, `future` are the
     /// T + 1 - t states x~_{t:T}, `u` the inputs u_{0:T-1}. Lags within the future are not looked at: they
     /// follow from the prefix and the other states.
@@ -131,14 +131,11 @@ impl Transition {
     /// let prefixes = [vec![vec![0.1], vec![0.4]], vec![vec![-1.2], vec![-0.3]]];
     /// let future = [vec![0.9], vec![1.3]];
     /// let log_w = transition.ancestor_log_weights(&prefixes, &future, &[])?;
-    /// assert!((log_w[0].exp() + log_w[1].exp() - 1.0).abs() < 1e-12);
-    ///
-    /// let ratio = |prefix: &[Vec<f64>]| -> Result<f64, gpssm::error::Error> {
-    ///     let whole = [prefix, &future].concat();
-    ///     Ok(transition.log_joint(&whole, &[])? - transition.log_joint(prefix, &[])?)
-    /// };
-    /// let difference = ratio(&prefixes[0])? - ratio(&prefixes[1])?;
-    /// assert!((log_w[0] - log_w[1] - difference).abs() < 1e-10);
+    /// for (prefix, log_w) in prefixes.iter().zip(log_w) {
+    ///     let whole = [&prefix[..], &future].concat();
+    ///     let ratio = transition.log_joint(&whole, &[])? - transition.log_joint(prefix, &[])?;
+    ///     assert!((log_w - ratio).abs() < 1e-10);
+    /// }
     /// # Ok::<(), gpssm::error::Error>(())
     /// ```
     pub fn ancestor_log_weights(
@@ -159,9 +156,14 @@ impl Transition {
         let ancestors: Vec<usize> = (0..n).collect();
         population.start(&generation(0));
         (1..t).for_each(|s| population.advance(&ancestors, &generation(s)));
-        let log_w = population.log_futures(&x_ref, &mut |_, _, _| {});
-        let log_sum = not_nan(log_sum_exp(log_w), "the sum of the ancestor weights")?;
-        Ok(log_w.iter().map(|log_w| log_w - log_sum).collect())
+        let log_w = population.log_futures(&x_ref, &mut |_, _, _| {}).to_vec();
+        // The filter leaves out what all particles share; the likeliest prefix tells how much that is.
+        let best = (0..n).max_by(|&i, &j| log_w[i].total_cmp(&log_w[j])).unwrap_or(0);
+        let rows = |x: &[f64]| x.chunks_exact(self.n_x()).map(<[f64]>::to_vec).collect::<Vec<_>>();
+        let whole = self.log_joint(&rows(&self.follow(&prefixes[best], future)), u)?;
+        let shared = whole - self.log_joint(&prefixes[best], u)? - log_w[best];
+        let shared = not_nan(shared, "the density of the future")?;
+        Ok(log_w.iter().map(|log_w| log_w + shared).collect())
     }
 
     /// Posterior of f* = f(z*) at test points z* = (x*, u*) given a path: standard GP regression with
@@ -304,11 +306,6 @@ fn inputs(u: &[Vec<f64>], n: usize, n_u: usize) -> Vec<Vec<f64>> {
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-fn log_sum_exp(log_w: &[f64]) -> f64 {
-    let most = log_w.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    most + log_w.iter().map(|log_w| (log_w - most).exp()).sum::<f64>().ln()
 }
 
 fn not_nan(value: f64, what: &str) -> Result<f64, Error> {
