@@ -48,12 +48,15 @@ fn chain_state(problem: &Problem, start: &Replicate, width: f64) -> ChainState {
     state
 }
 
-/// Runs `update` on exact starts, half of them in each of two threads; `update` returns (theta, paths).
+/// theta and the paths.
+type State = (Vec<f64>, Vec<Vec<f64>>);
+
+/// Runs `update` on exact starts, half of them in each of two threads.
 fn paired_test(
     case: &Case,
     n_replicates: u64,
     seed: u64,
-    update: &(dyn Fn(&Problem, &Replicate, u64) -> (Vec<f64>, Vec<Vec<f64>>) + Sync),
+    update: &(dyn Fn(&Problem, &Replicate, u64) -> State + Sync),
 ) -> Paired {
     let blank = case.blank();
     let part = |range: std::ops::Range<u64>| {
@@ -79,7 +82,7 @@ fn paired_test(
     })
 }
 
-fn production(problem: &Problem, start: &Replicate, seed: u64) -> (Vec<f64>, Vec<Vec<f64>>) {
+fn production(problem: &Problem, start: &Replicate, seed: u64) -> State {
     let state = chain_state(problem, start, 1.0);
     let mut chain = Chain::new(problem, FilterOptions::new(N_PARTICLES), seed, 0, state);
     for _ in 0..SWEEPS {
