@@ -1,0 +1,209 @@
+//! The same bytes for any number of threads, chains and interruptions; orderly ends.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gpssm::mcmc::settings::StartSettings;
+use gpssm::mcmc::sink::ChainDraws;
+use gpssm::mcmc::sweep::{Chain, ChainState};
+use gpssm::model::scale_prior::ScalePrior;
+use gpssm::model::spec::{SensorNoiseSpec, SensorSpec};
+use gpssm::{
+    Draw, Error, Functions, MemorySink, Model, Phase, Prior, Problem, Record, Sequence, Settings, Sink,
+    sample,
+};
+
+/// Two sequences with gaps, two states of which one is hidden, a conjugate sensor: every purpose of random
+/// numbers is used.
+fn problem() -> Problem {
+    let sequence = |rows: i32, phase: f64| {
+        let u: Vec<f64> = (0..rows).map(|t| (0.7 * f64::from(t) + phase).sin()).collect();
+        let mut y: Vec<f64> = (0..rows).map(|t| (0.31 * f64::from(t * t) + phase).cos()).collect();
+        y[3] = f64::NAN;
+        Sequence::scalar(&y, Some(&u)).unwrap()
+    };
+    let mut model = Model::with_hidden_states(2, 1, 1);
+    let noise = ScalePrior::on_variance(Prior::InverseGamma { shape: 3.0, scale: 0.05 });
+    model.sensor =
+        SensorSpec::Gaussian { mean: Default::default(), noise: SensorNoiseSpec::Diagonal(vec![noise]) };
+    let record = Record::new(vec![sequence(9, 0.0), sequence(6, 1.0)]).unwrap();
+    Problem::new(model, &Functions::new(), record).unwrap()
+}
+
+fn settings(chains: u32, threads: usize) -> Settings {
+    Settings {
+        seed: 42,
+        chains,
+        tune: 5,
+        draws: 10,
+        particles: 4,
+        threads: Some(threads),
+        start: StartSettings { restarts: 2, particles: Some(20) },
+        ..Settings::default()
+    }
+}
+
+fn draws(problem: &Problem, settings: &Settings) -> Vec<ChainDraws> {
+    let sink = MemorySink::new();
+    sample(problem, settings, &sink, &|_| true).unwrap();
+    sink.into_chains()
+}
+
+/// Every number of a chain, as bits.
+fn bits(chain: &ChainDraws) -> Vec<u64> {
+    let paths = chain.paths.iter().flatten().flatten();
+    let info = chain.info.iter().flat_map(|info| [&info.log_joint, &info.log_likelihood]);
+    chain.theta.iter().flatten().chain(paths).chain(info).map(|v| v.to_bits()).collect()
+}
+
+#[test]
+fn draws_do_not_depend_on_the_number_of_threads() {
+    let problem = problem();
+    let reference: Vec<_> = draws(&problem, &settings(8, 1)).iter().map(bits).collect();
+    assert_eq!(reference.len(), 8);
+    assert!(reference.iter().all(|chain| !chain.is_empty()));
+    for threads in [2, 8, 16] {
+        let found: Vec<_> = draws(&problem, &settings(8, threads)).iter().map(bits).collect();
+        assert!(found == reference, "{threads} threads");
+    }
+}
+
+#[test]
+fn draws_of_a_chain_do_not_depend_on_the_number_of_chains() {
+    let problem = problem();
+    let five: Vec<_> = draws(&problem, &settings(5, 2)).iter().map(bits).collect();
+    for chains in [1, 2] {
+        let found: Vec<_> = draws(&problem, &settings(chains, 2)).iter().map(bits).collect();
+        assert!(found[..] == five[..chains as usize], "{chains} chains");
+    }
+    // Chains are not copies of each other, and seeds matter.
+    assert!(five[0] != five[1] && five[1] != five[2]);
+    let other = draws(&problem, &Settings { seed: 43, ..settings(1, 1) });
+    assert!(bits(&other[0]) != five[0]);
+}
+
+/// The chain goes on from its state alone, also after the state went through text.
+#[test]
+fn a_continued_chain_is_the_unbroken_one() {
+    let problem = problem();
+    let options = settings(1, 1).filter_options();
+    let states = Mutex::new(Vec::new());
+    sample(&problem, &settings(1, 1), &StateSink(&states), &|_| true).unwrap();
+    // Draws of the sampling phase and the tuning phase: widths are still adapting in the latter.
+    let states: Vec<(Phase, ChainState)> = states.into_inner().unwrap();
+    assert_eq!(states.len(), 15);
+    for from in [0, 2, 6, 13] {
+        // Not JSON: serde_json reads the last bit wrong unless its feature `float_roundtrip` is on.
+        let text = toml::to_string(&states[from].1).unwrap();
+        let state: ChainState = toml::from_str(&text).unwrap();
+        let number = |state: &ChainState| -> Vec<u64> {
+            let paths = state.paths.iter().flatten();
+            let widths = state.widths.iter().map(|width| width.width());
+            state.theta.iter().chain(paths).copied().chain(widths).map(f64::to_bits).collect()
+        };
+        assert!(state == states[from].1, "text must keep every bit");
+        let mut chain = Chain::new(&problem, options, 42, 0, state);
+        for (phase, expected) in &states[from + 1..] {
+            if *phase == Phase::Sample {
+                chain.state.widths.iter_mut().for_each(|width| width.freeze());
+            }
+            let _ = chain.sweep();
+            assert_eq!(number(&chain.state), number(expected), "from {from}, sweep {}", expected.sweep);
+        }
+    }
+}
+
+struct StateSink<'a>(&'a Mutex<Vec<(Phase, ChainState)>>);
+
+impl Sink for StateSink<'_> {
+    fn take(&self, draw: &Draw) -> Result<(), Error> {
+        self.0.lock().unwrap().push((draw.phase, draw.state.clone()));
+        Ok(())
+    }
+}
+
+/// Counts draws of both phases.
+#[derive(Default)]
+struct CountingSink(AtomicU64, MemorySink);
+
+impl Sink for CountingSink {
+    fn take(&self, draw: &Draw) -> Result<(), Error> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        self.1.take(draw)
+    }
+}
+
+#[test]
+fn cancelling_stops_within_one_sweep_and_keeps_the_draws() {
+    let problem = problem();
+    let whole: Vec<_> = draws(&problem, &settings(2, 2));
+    for threads in [1, 2] {
+        let sink = CountingSink::default();
+        let taken_at_stop = AtomicU64::new(0);
+        let report = sample(&problem, &settings(2, threads), &sink, &|progress| {
+            let stop = progress.phase == Phase::Sample && progress.done == 4;
+            if stop {
+                let _ = taken_at_stop.compare_exchange(
+                    0,
+                    sink.0.load(Ordering::SeqCst),
+                    Ordering::SeqCst,
+                    Ordering::SeqCst,
+                );
+            }
+            !stop
+        })
+        .unwrap();
+        assert!(report.cancelled);
+        let (taken, at_stop) = (sink.0.load(Ordering::SeqCst), taken_at_stop.load(Ordering::SeqCst));
+        // With two threads the other one may be ahead of the stop by as much as the system lets it.
+        assert!(threads == 2 || taken == at_stop, "{at_stop}, then {taken}");
+        let kept: u64 = report.chains.iter().map(|chain| chain.draws).sum();
+        let chains = sink.1.into_chains();
+        assert_eq!(kept, chains.iter().map(|chain| chain.theta.len() as u64).sum::<u64>());
+        assert!(kept >= 4 && chains.iter().any(|chain| chain.theta.len() == 4));
+        for (chain, whole) in chains.iter().zip(&whole) {
+            assert_eq!(chain.theta[..], whole.theta[..chain.theta.len()]);
+            assert_eq!(chain.paths[..], whole.paths[..chain.paths.len()]);
+        }
+        // Where the chain stopped is the state of its last draw.
+        assert!(report.chains.iter().any(|chain| chain.state.as_ref().is_some_and(|s| s.sweep == 9)));
+    }
+}
+
+#[test]
+fn cancelling_during_the_start_and_the_warm_up_is_orderly() {
+    let problem = problem();
+    for phase in [Phase::Start, Phase::Tune] {
+        let sink = MemorySink::new();
+        let report = sample(&problem, &settings(3, 2), &sink, &|progress| progress.phase != phase).unwrap();
+        assert!(report.cancelled);
+        assert!(sink.into_chains().is_empty());
+        assert!(report.chains.iter().all(|chain| chain.draws == 0));
+    }
+}
+
+/// Fails at its n-th draw.
+struct FullSink(AtomicU64, u64);
+
+impl Sink for FullSink {
+    fn take(&self, _: &Draw) -> Result<(), Error> {
+        if self.0.fetch_add(1, Ordering::SeqCst) == self.1 {
+            return Err(Error::Sink { message: "no space left".into() });
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn an_error_of_the_sink_ends_the_run() {
+    let problem = problem();
+    for (threads, at) in [(1, 0), (1, 12), (4, 0), (4, 30)] {
+        let sink = FullSink(AtomicU64::new(0), at);
+        let error = sample(&problem, &settings(4, threads), &sink, &|_| true).unwrap_err();
+        assert_eq!(error, Error::Sink { message: "no space left".into() });
+        assert_eq!(error.to_string(), "draws could not be stored: no space left");
+        let taken = sink.0.load(Ordering::SeqCst);
+        // Other threads may have gone on until they saw the failure.
+        assert!(threads > 1 || taken == at + 1, "{taken} draws were offered, the failure was at {at}");
+    }
+}
