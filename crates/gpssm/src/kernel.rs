@@ -1,6 +1,6 @@
 //! Covariance functions k(z, z') with numbers for their hyper-parameters.
 //!
-//! [`Kernel`] is what the algorithms evaluate; [`crate::model::KernelSpec`] is what a user describes, with
+//! [`Kernel`] is what the algorithms evaluate; [`crate::KernelSpec`] is what a user describes, with
 //! priors in place of numbers.
 
 use std::ops::Range;

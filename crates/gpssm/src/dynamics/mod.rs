@@ -1,4 +1,16 @@
-//! Priors over the transition function, for all particles at once.
+//! Priors over the transition function, for all particles of a filter at once.
+//!
+//! The filters ask a `Population`, never single particles: p(x_t | path) of every particle (eq. 3 of the
+//! paper), log p(x~_{t:T} | path) up to a constant (eq. 8), and the next generation.
+//!
+//! - [`transition`]: the transition with numbers; the one place that chooses the prior
+//! - `population`, `genealogy`, `block`: particles, their common past, and what they need of a prior
+//! - `exact`: the Gaussian process itself, one factor for the whole particle tree
+//! - `parametric`: x' = h(x, u) + v
+//! - `evidence`: the joint density of a path (eq. 4)
+//! - [`gp`]: these densities as building blocks
+//! - [`predictions`]: one-step predictions of all particles
+
 pub(crate) mod block;
 pub(crate) mod evidence;
 pub(crate) mod exact;

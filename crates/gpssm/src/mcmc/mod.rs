@@ -1,9 +1,9 @@
 //! Particle Gibbs with ancestor sampling over states and hyper-parameters (Algorithm 1 of the paper).
 //!
-//! - [`slice`]: univariate slice sampling
-//! - [`conditional`]: p(theta_k | x, y) of one hyper-parameter at a time
+//! - [`mod@slice`]: univariate slice sampling
+//! - `conditional`: p(theta_k | x, y) of one hyper-parameter at a time
 //! - [`conjugate`]: direct draws of sensor noise
-//! - [`hyper`]: all hyper-parameters given the states (step a)
+//! - `hyper`: all hyper-parameters given the states (step a)
 //! - [`sweep`]: one sweep of a chain (steps a to c)
 //! - [`start`]: the cold start
 //! - [`chains`]: several chains in threads; [`settings`], [`sink`]: how they run and where draws go

@@ -8,7 +8,7 @@ use crate::function::StateFunction;
 use crate::initial::InitialDensity;
 use crate::sensor::SensorDensity;
 
-/// The registry that the names in a [`super::Model`] refer to.
+/// The registry that the names in a [`crate::Model`] refer to.
 #[derive(Clone, Default)]
 pub struct Functions {
     pub(crate) functions: HashMap<String, Arc<dyn StateFunction>>,

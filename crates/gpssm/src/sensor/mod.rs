@@ -1,7 +1,7 @@
 //! Sensors p(y_t | x_t, u_t, theta_y) with numbers for their parameters (eq. 2c).
 //!
 //! - [`linear_gaussian`]: y = C x + D u + e, the sensor that admits the fully adapted filter
-//! - [`adapter`]: its posterior of a Gaussian state
+//! - `adapter`: its posterior of a Gaussian state
 //! - [`BoundSensor`]: every sensor, as the filters and the hyper-parameter updates see it
 
 pub(crate) mod adapter;

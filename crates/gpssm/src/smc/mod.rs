@@ -1,6 +1,6 @@
 //! Sequential Monte Carlo: the particle filter, and the conditional one with ancestor sampling.
 //!
-//! - [`weights`]: normalised weights from logarithms
+//! - `weights`: normalised weights from logarithms
 //! - [`resampling`]: multinomial and systematic, free and conditional on one ancestor
 //! - [`proposal`]: bootstrap and fully adapted
 //! - [`filter`]: one pass over a sequence (section 3.2 of the paper; with a reference, Algorithm 1 step b)

@@ -1,7 +1,7 @@
 //! A model and a record, validated once.
 //!
-//! - [`function`], [`kernel`], [`sensor`]: parts of the model with places in theta for their numbers
-//! - [`units`]: internal units from the data
+//! - `function`, `kernel`, `sensor`: parts of the model with places in theta for their numbers
+//! - `units`: internal units from the data
 
 mod function;
 mod kernel;
