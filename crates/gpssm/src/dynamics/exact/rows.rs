@@ -85,8 +85,7 @@ impl ExactBlock {
         let mut at = vec![0.0; z.n_components()];
         let conditional = self.future.is_some();
         let mut start = 0;
-        // Relatives that share ancestors in the bush go through them together.
-        for group in births.chunks((TILE / p).max(1)) {
+        for group in self.families(genealogy, births, &mut work.chain) {
             let common = self.gather(genealogy, group, z, &mut work);
             let block = |stride: usize| start * p * stride..(start + group.len()) * p * stride;
             let mut columns = Columns {
@@ -109,6 +108,30 @@ impl ExactBlock {
             start += group.len();
         }
         self.work = work;
+    }
+
+    /// Splits the births into groups of relatives that share most of their ancestors in the bush and go through
+    /// them together.
+    fn families<'b>(
+        &self,
+        genealogy: &Genealogy,
+        births: &'b [Birth],
+        chain: &mut Vec<Slot>,
+    ) -> Vec<&'b [Birth]> {
+        let most = (TILE / self.p()).max(1);
+        let mut families = Vec::new();
+        let mut from = 0;
+        chain.clear();
+        for (i, birth) in births.iter().enumerate() {
+            let common = genealogy.chain(birth.slot, chain);
+            if i > from && (i - from == most || 2 * common < chain.len()) {
+                families.push(&births[from..i]);
+                from = i;
+            }
+        }
+        families.push(&births[from..]);
+        chain.clear();
+        families
     }
 
     /// Chains and kernel values of a group of relatives; returns how many links they all share.
