@@ -30,7 +30,7 @@ mod node;
 mod rows;
 
 use self::futures::Future;
-use self::node::Node;
+use self::node::{Given, Node};
 use self::rows::Work;
 use super::block::{Block, Pairs};
 use super::evidence::fill_covariance;
@@ -56,7 +56,7 @@ pub(crate) struct ExactBlock {
     path: TriangularPanels,
     points: Points,
     residuals: Vec<f64>,
-    future: Option<Future>,
+    future: Option<Box<Future>>,
     nodes: Vec<Node>,
     work: Work,
     n_clamped: u64,
@@ -98,7 +98,8 @@ impl ExactBlock {
         let n_context = context.points.len();
         let mut path = TriangularPanels::with_capacity((n_context + length) * p);
         path.extend_from(&dense, n_context * p);
-        let future = reference.map(|_| Future::new(&dense, points, residuals.clone(), n_context, memory, p));
+        let future =
+            reference.map(|_| Box::new(Future::new(&dense, points, residuals.clone(), n_context, memory, p)));
         residuals.truncate(n_context * p);
         Ok(Self {
             dims: dims.to_vec(),
@@ -130,11 +131,11 @@ impl Block for ExactBlock {
     }
 
     fn add_log_futures(&mut self, genealogy: &Genealogy, origins: &[Slot], x_next: &[f64], out: &mut [f64]) {
-        let Some(future) = &self.future else { return };
+        let Some(future) = &mut self.future else { return };
         let target: Vec<f64> = self.dims.iter().map(|&d| x_next[d]).collect();
-        future.log_densities(genealogy, &mut self.nodes);
+        future.log_densities(genealogy);
         for ((out, &slot), &origin) in out.iter_mut().zip(genealogy.current()).zip(origins) {
-            let given = &self.nodes[slot].given;
+            let given = &future.nodes[slot];
             *out += given.log_density + given.log_next(&target) - self.nodes[origin].log_density;
         }
     }
@@ -142,18 +143,31 @@ impl Block for ExactBlock {
     fn edges(&mut self, births: &[Birth], x: &[f64], n_x: usize) {
         let most = births.iter().map(|birth| birth.slot + 1).max().unwrap_or(0);
         self.nodes.resize_with(most.max(self.nodes.len()), Node::default);
+        if let Some(future) = &mut self.future {
+            future.nodes.resize_with(self.nodes.len(), Given::default);
+        }
         let mut target = vec![0.0; self.p()];
         for birth in births {
-            let Some(parent) = birth.parent else {
-                self.nodes[birth.slot].start();
-                continue;
-            };
             for (value, &d) in target.iter_mut().zip(&self.dims) {
                 *value = x[birth.particle * n_x + d];
             }
-            // A child never has its parent's slot.
-            if let Ok([child, parent]) = self.nodes.get_disjoint_mut([birth.slot, parent]) {
-                child.descend(parent, &target, self.future.is_some());
+            match birth.parent {
+                None => self.nodes[birth.slot].start(),
+                Some(parent) => {
+                    // A child never has its parent's slot.
+                    if let Ok([child, parent]) = self.nodes.get_disjoint_mut([birth.slot, parent]) {
+                        child.descend(parent, &target);
+                    }
+                }
+            }
+            let Some(future) = &mut self.future else { continue };
+            match birth.parent {
+                None => future.nodes[birth.slot].start(),
+                Some(parent) => {
+                    if let Ok([child, parent]) = future.nodes.get_disjoint_mut([birth.slot, parent]) {
+                        child.descend(parent, &target);
+                    }
+                }
             }
         }
     }
@@ -167,14 +181,14 @@ impl Block for ExactBlock {
             self.path.push_row(&node.path.row(d)[..=n]);
         }
         if let Some(future) = &mut self.future {
-            future.promote(node, generation, p);
+            future.promote(slot, generation, p);
         }
     }
 
     fn forget(&mut self, genealogy: &Genealogy) {
         let p = self.p();
         if let Some(future) = &mut self.future {
-            future.forget(genealogy, &mut self.nodes, p);
+            future.forget(genealogy, p);
         }
     }
 

@@ -41,7 +41,8 @@ impl Rows {
     }
 }
 
-/// A node's side of the path factor given the reference's future B.
+/// A node's side of the path factor given the reference's future B; kept apart from [`Node`], so that a filter
+/// without a reference does not carry it along.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Given {
     /// g = R^{-1} k(B, z), one row for each dimension.
@@ -72,6 +73,19 @@ impl Given {
         }
     }
 
+    /// A node of generation 0: no edge leads to it.
+    pub(super) fn start(&mut self) {
+        self.edge.clear();
+        self.log_density = 0.0;
+    }
+
+    /// The edge from `parent` to this node, whose state is `x`.
+    pub(super) fn descend(&mut self, parent: &Given, x: &[f64]) {
+        self.edge.clear();
+        self.edge.extend(x.iter().zip(&parent.mean).map(|(x, mean)| x - mean));
+        small::solve_lower(&parent.chol, x.len(), &mut self.edge);
+    }
+
     /// log N(x | mean, covariance) without the constant.
     pub(super) fn log_next(&self, x: &[f64]) -> f64 {
         let p = x.len();
@@ -93,7 +107,6 @@ pub(super) struct Node {
     pub chol: Vec<f64>,
     /// log p(x_{1:s} | x_0), with the constants left out that `Given` leaves out.
     pub log_density: f64,
-    pub given: Given,
 }
 
 impl Node {
@@ -101,22 +114,15 @@ impl Node {
     pub(super) fn start(&mut self) {
         self.residuals.clear();
         self.log_density = 0.0;
-        self.given.edge.clear();
-        self.given.log_density = 0.0;
     }
 
     /// The edge from `parent` to this node, whose state is `x`.
-    pub(super) fn descend(&mut self, parent: &Node, x: &[f64], conditional: bool) {
+    pub(super) fn descend(&mut self, parent: &Node, x: &[f64]) {
         let p = x.len();
         self.residuals.clone_from(&parent.residuals);
         self.residuals.extend(x.iter().zip(&parent.mean).map(|(x, mean)| x - mean));
         let edge = &mut self.residuals[parent.residuals.len()..];
         let constant = 0.5 * p as f64 * (2.0 * PI).ln();
         self.log_density = parent.log_density + small::log_gaussian(&parent.chol, p, edge) + constant;
-        if conditional {
-            self.given.edge.clear();
-            self.given.edge.extend(x.iter().zip(&parent.given.mean).map(|(x, mean)| x - mean));
-            small::solve_lower(&parent.given.chol, p, &mut self.given.edge);
-        }
     }
 }

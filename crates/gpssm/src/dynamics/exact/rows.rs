@@ -290,7 +290,7 @@ impl ExactBlock {
         tiles::substitute(&rows[..n_rows], at, &right, values, columns.stride, n);
         let Some(future) = &self.future else { return };
         for (row, &(slot, d)) in rows.iter_mut().zip(tile) {
-            *row = self.nodes[slot].given.future.row(d);
+            *row = future.nodes[slot].future.row(d);
         }
         let g = &columns.future[from * columns.stride..];
         let explained = tiles::products(&rows[..n_rows], g, columns.stride, future.n_given * p);
@@ -298,7 +298,7 @@ impl ExactBlock {
             right.iter_mut().zip(explained).for_each(|(right, explained)| *right -= explained);
         }
         for (row, &(slot, d)) in rows.iter_mut().zip(tile) {
-            *row = self.nodes[slot].given.rows.row(d);
+            *row = future.nodes[slot].rows.row(d);
         }
         let values = &mut columns.given[from * columns.given_stride..];
         tiles::substitute(&rows[..n_rows], at - self.n_context * p, &right, values, columns.given_stride, n);
@@ -342,36 +342,27 @@ impl ExactBlock {
         columns: &Columns,
         tail: &mut Vec<f64>,
     ) {
-        let Some(n_given) = self.future.as_ref().map(|future| future.n_given * self.p()) else { return };
+        // Taken out for the time being: its nodes are written while the rest is read.
+        let Some(mut future) = self.future.take() else { return };
         let p = self.p();
+        let n_given = future.n_given * p;
         let n = self.path.n_rows() + chain.len() * p - self.n_context * p;
         let g = |d: usize| &columns.future[d * columns.stride..][..n_given];
         let row = |d: usize| &columns.given[d * columns.given_stride..][..n];
-        let mut chol = std::mem::take(&mut self.nodes[slot].given.chol);
-        let mut mean = std::mem::take(&mut self.nodes[slot].given.mean);
-        self.predictive_factor(z, |a, b| dot(g(a), g(b)) + dot(row(a), row(b)), &mut chol);
-        self.given_tail(slot, chain, tail);
-        mean.clear();
-        if let Some(future) = &self.future {
-            mean.extend((0..p).map(|d| {
-                let from_future = dot(g(d), &future.residuals);
-                prior[d] + from_future + whitened_sum(row(d), &future.given_residuals, tail)
-            }));
-        }
-        let given = &mut self.nodes[slot].given;
-        given.future.set(columns.future, columns.stride, n_given);
-        given.rows.set_with_block(columns.given, columns.given_stride, n, &chol);
-        given.mean = mean;
-        given.chol = chol;
-    }
-
-    /// Residuals given B of the rows beyond the known ones of the trunk: the edges along the chain and the
-    /// node's.
-    fn given_tail(&self, slot: Slot, chain: &[Slot], tail: &mut Vec<f64>) {
         tail.clear();
         for &slot in chain.iter().chain([&slot]) {
-            tail.extend_from_slice(&self.nodes[slot].given.edge);
+            tail.extend_from_slice(&future.nodes[slot].edge);
         }
+        let given = &mut future.nodes[slot];
+        self.predictive_factor(z, |a, b| dot(g(a), g(b)) + dot(row(a), row(b)), &mut given.chol);
+        given.mean.clear();
+        given.mean.extend((0..p).map(|d| {
+            let from_future = dot(g(d), &future.residuals);
+            prior[d] + from_future + whitened_sum(row(d), &future.given_residuals, tail)
+        }));
+        given.future.set(columns.future, columns.stride, n_given);
+        given.rows.set_with_block(columns.given, columns.given_stride, n, &given.chol);
+        self.future = Some(future);
     }
 
     /// Lower factor of K~(z, z) - explained. In exact arithmetic this is at least the process noise; where
