@@ -13,6 +13,9 @@ use crate::linalg::small;
 use crate::linalg::tiles::{self, TILE};
 use crate::points::Points;
 
+/// New nodes whose columns are formed at one time: few enough to stay in the cache.
+const TOGETHER: usize = 64;
+
 /// Buffers that live as long as the block.
 #[derive(Default)]
 pub(super) struct Work {
@@ -69,6 +72,19 @@ impl Columns<'_> {
 
 impl ExactBlock {
     pub(super) fn compute_rows(
+        &mut self,
+        genealogy: &Genealogy,
+        births: &[Birth],
+        z: &Points,
+        mean: &[f64],
+        n_x: usize,
+    ) {
+        for births in births.chunks(TOGETHER) {
+            self.compute_rows_of(genealogy, births, z, mean, n_x);
+        }
+    }
+
+    fn compute_rows_of(
         &mut self,
         genealogy: &Genealogy,
         births: &[Birth],
@@ -377,11 +393,20 @@ impl ExactBlock {
                 chol[d * p + other] = prior + self.noise[d * p + other] - explained(d, other);
             }
         }
-        let below = (0..p).any(|d| chol[d * p + d] < self.noise[d * p + d]);
-        if below || !small::cholesky(chol, p) {
-            chol.copy_from_slice(&self.noise_chol);
-            self.n_clamped += 1;
+        let mut clamped = false;
+        for d in 0..p {
+            let (entry, bound) = (&mut chol[d * p + d], self.noise[d * p + d]);
+            // A comparison that NaN fails: it is left to the factorisation.
+            if *entry < bound {
+                *entry = bound;
+                clamped = true;
+            }
         }
+        if !small::cholesky(chol, p) {
+            chol.copy_from_slice(&self.noise_chol);
+            clamped = true;
+        }
+        self.n_clamped += u64::from(clamped);
     }
 }
 
