@@ -15,7 +15,7 @@
 //! - `posterior_of_f`: 0.9 Q in K~; prior mean; covariance with Q; covariance or cross-covariance ordered
 //!   (dimension, point); inputs one step late
 
-use gpssm::dynamics::transition::{ProcessNoise, Transition};
+use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
 use gpssm::function::ScalarFunction;
 use gpssm::kernel::{Kernel, Shape};
 use serde::Deserialize;
@@ -73,6 +73,7 @@ impl Case {
             means: (0..self.nx).map(ScalarFunction::Component).collect(),
             noise,
             lags: vec![None; self.nx],
+            prior: FunctionPrior::Exact,
         }
     }
 

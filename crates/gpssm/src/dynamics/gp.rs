@@ -59,6 +59,7 @@ impl Transition {
     ///     means: vec![ScalarFunction::Component(0)],
     ///     noise: ProcessNoise::Diagonal(vec![0.5]),
     ///     lags: vec![None],
+    ///     prior: FunctionPrior::Exact,
     /// };
     /// let next = transition.one_step(&[vec![0.3], vec![0.8]], &[])?;
     /// let k = 2.0 * (-0.5f64 * 0.5 * 0.5).exp();
@@ -93,6 +94,7 @@ impl Transition {
     ///     means: vec![ScalarFunction::Component(0)],
     ///     noise: ProcessNoise::Diagonal(vec![0.5]),
     ///     lags: vec![None],
+    ///     prior: FunctionPrior::Exact,
     /// };
     /// let log_density = transition.log_joint(&[vec![0.3], vec![0.8]], &[])?;
     /// let expected = -0.5 * (0.5 * 0.5 / 2.5 + (2.0 * std::f64::consts::PI * 2.5).ln());
@@ -127,6 +129,7 @@ impl Transition {
     /// #     means: vec![ScalarFunction::Component(0)],
     /// #     noise: ProcessNoise::Diagonal(vec![0.5]),
     /// #     lags: vec![None],
+    /// #     prior: FunctionPrior::Exact,
     /// # };
     /// let prefixes = [vec![vec![0.1], vec![0.4]], vec![vec![-1.2], vec![-0.3]]];
     /// let future = [vec![0.9], vec![1.3]];
@@ -186,6 +189,7 @@ impl Transition {
     /// #     means: vec![ScalarFunction::Component(0)],
     /// #     noise: ProcessNoise::Diagonal(vec![0.5]),
     /// #     lags: vec![None],
+    /// #     prior: FunctionPrior::Exact,
     /// # };
     /// let x = [vec![0.3], vec![0.8]];
     /// let f = transition.f_posterior(&x, &[], &[vec![0.3], vec![100.0]], &[])?;

@@ -1,4 +1,5 @@
 //! Priors over the transition function, for all particles at once.
+pub mod basis;
 pub(crate) mod block;
 pub(crate) mod evidence;
 pub(crate) mod exact;
