@@ -6,16 +6,16 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;
 
-use super::block::Pairs;
-use super::evidence::EvidenceWork;
-use super::population::Population;
 use super::basis::features::BasisChoice;
 use super::basis::fourier::FourierChoice;
 use super::basis::hilbert::HilbertChoice;
+use super::block::Pairs;
+use super::evidence::EvidenceWork;
+use super::population::Population;
 use super::transition::{FunctionPrior, ProcessNoise, Transition};
-use crate::points::Points;
 use crate::function::ScalarFunction;
 use crate::kernel::{Kernel, Shape};
+use crate::points::Points;
 
 fn normals(rng: &mut ChaCha8Rng, n: usize) -> Vec<f64> {
     (0..n).map(|_| rng.sample::<f64, _>(StandardNormal)).collect()

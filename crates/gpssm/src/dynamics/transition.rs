@@ -189,7 +189,7 @@ impl Transition {
             return match &self.prior {
                 FunctionPrior::Exact => log_evidence(dims, &self.kernels_of(dims), &noise, pairs, work),
                 FunctionPrior::Collapsed(choice) | FunctionPrior::Sampled(choice, _) => {
-                    self.statistics(dims, choice, noise, pairs)?.log_evidence()
+                    self.statistics(dims, choice, noise, pairs)?.1.log_evidence()
                 }
             };
         }
@@ -202,17 +202,18 @@ impl Transition {
         Ok(residuals.chunks_exact_mut(p).map(|residual| small::log_gaussian(&chol, p, residual)).sum())
     }
 
-    fn statistics(
+    /// Features and statistics of a block over all pairs.
+    pub(crate) fn statistics(
         &self,
         dims: &[usize],
         choice: &BasisChoice,
         noise: Vec<f64>,
         pairs: &Pairs,
-    ) -> Result<Statistics, NotPositiveDefinite> {
+    ) -> Result<(Design, Statistics), NotPositiveDefinite> {
         let design = design(&self.kernels_of(dims), choice, noise)?;
         let mut statistics = Statistics::new(design.n_weights());
         statistics.add(&design, dims, pairs, 0..pairs.points.len())?;
-        Ok(statistics)
+        Ok((design, statistics))
     }
 
     /// The same transition with the weights of a finite basis drawn given the pairs of all sequences; an
@@ -228,7 +229,7 @@ impl Transition {
                 if self.is_known(&dims) {
                     return Ok(Vec::new());
                 }
-                self.statistics(&dims, choice, self.noise_of(&dims), pairs)?.draw_weights(rng)
+                self.statistics(&dims, choice, self.noise_of(&dims), pairs)?.1.draw_weights(rng)
             });
             drawn.prior = FunctionPrior::Sampled(choice.clone(), weights.collect::<Result<_, _>>()?);
         }

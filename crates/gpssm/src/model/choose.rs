@@ -16,7 +16,12 @@ use crate::points::Points;
 use crate::random::{Purpose, stream};
 
 /// The basis of a problem, given where a warm-up path went (points z of all sequences, internal units).
-pub(crate) fn choose(problem: &Problem, seed: u64, visited: &Points, kernel: &Kernel) -> Result<Option<BasisChoice>, Error> {
+pub(crate) fn choose(
+    problem: &Problem,
+    seed: u64,
+    visited: &Points,
+    kernel: &Kernel,
+) -> Result<Option<BasisChoice>, Error> {
     let mut rng = stream(seed, 0, Purpose::Basis, 0, 0);
     Ok(match &problem.model().dynamics {
         DynamicsSpec::Exact => None,
@@ -150,7 +155,8 @@ fn grid(counts: &[usize], visited: &Points) -> Points {
 /// Lloyd's algorithm from distant starting points, in units of each component's range.
 fn k_means<R: Rng>(visited: &Points, k: usize, rng: &mut R) -> Points {
     let ranges = ranges(visited);
-    let units: Vec<f64> = ranges.iter().map(|(low, high)| if high > low { high - low } else { 1.0 }).collect();
+    let units: Vec<f64> =
+        ranges.iter().map(|(low, high)| if high > low { high - low } else { 1.0 }).collect();
     let rows: Vec<Vec<f64>> = (0..visited.len())
         .map(|i| visited.row(i).iter().zip(&units).map(|(z, unit)| z / unit).collect())
         .collect();
@@ -248,7 +254,9 @@ fn hilbert(problem: &Problem, n_functions: usize, half_width: &[f64], visited: &
         let margin = if c < n_x { MARGIN_STATE } else { MARGIN_INPUT };
         let chosen = if reach > 1e-9 { margin * reach } else { 1.0 };
         choice.center.push(center);
-        choice.half_width.push(half_width.get(c).map_or(chosen, |given| given / problem.scaling().z_scale(c)));
+        choice
+            .half_width
+            .push(half_width.get(c).map_or(chosen, |given| given / problem.scaling().z_scale(c)));
     }
     choice
 }
@@ -262,7 +270,8 @@ fn fourier<R: Rng>(problem: &Problem, frequencies: usize, rng: &mut R) -> Fourie
         let radii: [f64; 5] = std::array::from_fn(|_| rng.sample(StandardNormal));
         for signs in &mirrors {
             // The quantile of 1 - p is minus that of p.
-            let mirrored = direction.iter().zip(signs).map(|(p, sign)| if *sign < 0.0 { 1.0 - p } else { *p });
+            let mirrored =
+                direction.iter().zip(signs).map(|(p, sign)| if *sign < 0.0 { 1.0 - p } else { *p });
             choice.directions.extend(mirrored);
             choice.radii.push(radii);
         }

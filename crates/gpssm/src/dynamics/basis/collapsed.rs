@@ -166,7 +166,8 @@ impl CollapsedBlock {
 
     /// The whitened residual of a state as output of a node.
     fn target(&self, node: &Node, x: &[f64]) -> Vec<f64> {
-        let mut target: Vec<f64> = self.dims.iter().zip(&node.prior).map(|(&d, prior)| x[d] - prior).collect();
+        let mut target: Vec<f64> =
+            self.dims.iter().zip(&node.prior).map(|(&d, prior)| x[d] - prior).collect();
         small::solve_lower(&node.chol_noise, target.len(), &mut target);
         target
     }
@@ -352,7 +353,8 @@ impl Block for CollapsedBlock {
         }
         let s = self.next;
         self.next += 1;
-        let point = Points::from_rows(self.reference.points.n_components(), [&self.reference.points.row(s)[..]]);
+        let point =
+            Points::from_rows(self.reference.points.n_components(), [&self.reference.points.row(s)[..]]);
         let mut rows = std::mem::take(&mut self.work.rows);
         if self.design.rows(&point, &mut rows).is_ok() {
             let mut target = self.reference.residual(s, &self.dims);

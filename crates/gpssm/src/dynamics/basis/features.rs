@@ -43,9 +43,14 @@ pub enum BasisError {
 #[derive(Clone, Debug)]
 enum Part {
     /// sigma_c z_c: the exact feature of a linear kernel.
-    Linear { component: usize, sigma: f64 },
+    Linear {
+        component: usize,
+        sigma: f64,
+    },
     /// The exact feature of a constant kernel.
-    Constant { sigma: f64 },
+    Constant {
+        sigma: f64,
+    },
     Inducing(InducingBasis),
     Hilbert(HilbertBasis),
     Fourier(FourierBasis),
@@ -121,7 +126,8 @@ impl Basis {
 
     /// Jitter that had to be added to the covariance of the inducing inputs, relative to its diagonal.
     pub fn relative_jitter(&self) -> f64 {
-        let jitter = |part: &Part| if let Part::Inducing(basis) = part { basis.relative_jitter() } else { 0.0 };
+        let jitter =
+            |part: &Part| if let Part::Inducing(basis) = part { basis.relative_jitter() } else { 0.0 };
         self.parts.iter().map(jitter).fold(0.0, f64::max)
     }
 }

@@ -74,8 +74,12 @@ impl Block for ForwardBlock {
             // A child never has its parent's slot.
             let Ok([child, parent]) = self.nodes.get_disjoint_mut([birth.slot, parent]) else { continue };
             child.weights.clone_from(&parent.weights);
-            let mut target: Vec<f64> =
-                self.dims.iter().zip(&parent.prior).map(|(&d, prior)| x[birth.particle * n_x + d] - prior).collect();
+            let mut target: Vec<f64> = self
+                .dims
+                .iter()
+                .zip(&parent.prior)
+                .map(|(&d, prior)| x[birth.particle * n_x + d] - prior)
+                .collect();
             small::solve_lower(&parent.chol_noise, p, &mut target);
             for (row, target) in parent.rows.chunks_exact(n).zip(target) {
                 child.weights.add(row, target, &mut self.w, &mut self.rotations);

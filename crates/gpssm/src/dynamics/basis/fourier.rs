@@ -38,7 +38,9 @@ impl FourierBasis {
     /// Frequencies of a stationary kernel: normal for the squared exponential, Student-t with 2 nu degrees of
     /// freedom for Matérn nu.
     pub fn new(kernel: &Kernel, choice: &FourierChoice) -> Result<Self, BasisError> {
-        let Kernel::Stationary { shape, variance, components, ell } = kernel else { return Err(refused(kernel)) };
+        let Kernel::Stationary { shape, variance, components, ell } = kernel else {
+            return Err(refused(kernel));
+        };
         let dof = match shape {
             Shape::SquaredExponential => None,
             Shape::Matern12 => Some(1),

@@ -76,14 +76,17 @@ pub struct HilbertBasis {
 impl HilbertBasis {
     /// The functions of smallest eigenvalue on the kernel's components.
     pub fn new(kernel: &Kernel, choice: &HilbertChoice) -> Result<Self, BasisError> {
-        let Kernel::Stationary { shape, variance, components, ell } = kernel else { return Err(refused(kernel)) };
+        let Kernel::Stationary { shape, variance, components, ell } = kernel else {
+            return Err(refused(kernel));
+        };
         let pick = |values: &[f64]| components.iter().map(|&c| values[c]).collect::<Vec<_>>();
         let (center, half_width) = (pick(&choice.center), pick(&choice.half_width));
         let indices = smallest(&half_width, choice.n_functions);
         let d = components.len();
         let mut scale = Vec::with_capacity(choice.n_functions);
         for index in indices.chunks_exact(d) {
-            let omega: Vec<f64> = index.iter().zip(&half_width).map(|(&j, l)| PI * j as f64 / (2.0 * l)).collect();
+            let omega: Vec<f64> =
+                index.iter().zip(&half_width).map(|(&j, l)| PI * j as f64 / (2.0 * l)).collect();
             let log_density =
                 log_spectral_density(*shape, *variance, ell, &omega).ok_or_else(|| refused(kernel))?;
             let volume: f64 = half_width.iter().map(|l| l.ln()).sum();
@@ -119,7 +122,8 @@ impl HilbertBasis {
                 }
             }
             for (value, (index, scale)) in row.iter_mut().zip(self.indices.chunks_exact(d).zip(&self.scale)) {
-                let product: f64 = index.iter().enumerate().map(|(c, &j)| sines[c * (most + 1) + j]).product();
+                let product: f64 =
+                    index.iter().enumerate().map(|(c, &j)| sines[c * (most + 1) + j]).product();
                 *value = scale * product;
             }
         }
@@ -129,14 +133,17 @@ impl HilbertBasis {
 /// The `n` multi-indices j >= 1 with the smallest sum of (j_c / L_c)^2, ties in lexicographic order.
 fn smallest(half_width: &[f64], n: usize) -> Vec<usize> {
     let d = half_width.len();
-    let key = |index: &[usize]| -> f64 { index.iter().zip(half_width).map(|(&j, l)| (j as f64 / l).powi(2)).sum() };
+    let key =
+        |index: &[usize]| -> f64 { index.iter().zip(half_width).map(|(&j, l)| (j as f64 / l).powi(2)).sum() };
     let mut chosen = Vec::with_capacity(n * d);
     // Candidates next to what was chosen: each has all its predecessors chosen before it.
     let mut candidates: Vec<Vec<usize>> = vec![vec![1; d]];
     while chosen.len() < n * d {
         let best = (0..candidates.len())
             .min_by(|&a, &b| {
-                key(&candidates[a]).total_cmp(&key(&candidates[b])).then_with(|| candidates[a].cmp(&candidates[b]))
+                key(&candidates[a])
+                    .total_cmp(&key(&candidates[b]))
+                    .then_with(|| candidates[a].cmp(&candidates[b]))
             })
             .unwrap_or(0);
         let index = candidates.swap_remove(best);

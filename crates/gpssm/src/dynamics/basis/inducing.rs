@@ -9,7 +9,7 @@ use crate::linalg::dense::Dense;
 use crate::linalg::panels::{TriangularPanels, padded};
 use crate::points::Points;
 
-/// Jitter that is tried first, relative to the diagonal; each further try takes a hundred times more.
+/// Jitter that is tried after none, relative to the diagonal; each further try takes a hundred times more.
 const RELATIVE_JITTER: f64 = 1e-10;
 
 /// Inducing inputs with the factor of their covariance.
@@ -28,7 +28,7 @@ impl InducingBasis {
         let n = points.len();
         let mut scratch = Scratch::default();
         let mut dense = Dense::default();
-        let mut relative_jitter = RELATIVE_JITTER;
+        let mut relative_jitter = 0.0;
         loop {
             super::super::evidence::fill_covariance(
                 std::slice::from_ref(&kernel),
@@ -43,7 +43,7 @@ impl InducingBasis {
             match dense.factor() {
                 Ok(()) => break,
                 Err(error) if relative_jitter > 1e-5 => return Err(error.into()),
-                Err(_) => relative_jitter *= 100.0,
+                Err(_) => relative_jitter = (100.0 * relative_jitter).max(RELATIVE_JITTER),
             }
         }
         let mut factor = TriangularPanels::with_capacity(n);
@@ -59,7 +59,14 @@ impl InducingBasis {
         self.relative_jitter
     }
 
-    pub(super) fn evaluate(&self, z: &Points, stride: usize, offset: usize, phi: &mut [f64], extra: &mut [f64]) {
+    pub(super) fn evaluate(
+        &self,
+        z: &Points,
+        stride: usize,
+        offset: usize,
+        phi: &mut [f64],
+        extra: &mut [f64],
+    ) {
         let n = self.len();
         let column = padded(n);
         let mut columns = vec![0.0; column * z.len()];

@@ -38,6 +38,7 @@ pub(crate) struct Rows {
     pub rows: Vec<f64>,
     /// Factors of N(z), (point, p, p).
     pub chol: Vec<f64>,
+    extra: Vec<f64>,
 }
 
 impl Design {
@@ -57,26 +58,37 @@ impl Design {
         self.n_weights
     }
 
-    /// Whitened rows of all points. None if a noise covariance cannot be factored.
-    pub(crate) fn rows(&self, z: &Points, out: &mut Rows) -> Result<(), NotPositiveDefinite> {
+    /// Rows H before they are whitened, (point, dimension, weight), and what FIC adds to the noise, (point,
+    /// dimension).
+    pub(crate) fn features(&self, z: &Points, rows: &mut Vec<f64>, extra: &mut Vec<f64>) {
         let (p, w) = (self.p(), self.n_weights);
-        out.rows.clear();
-        out.rows.resize(z.len() * p * w, 0.0);
-        out.chol.clear();
-        for _ in 0..z.len() {
-            out.chol.extend_from_slice(&self.noise);
-        }
-        let (mut phi, mut extra) = (Vec::new(), Vec::new());
+        rows.clear();
+        rows.resize(z.len() * p * w, 0.0);
+        extra.clear();
+        extra.resize(z.len() * p, 0.0);
+        let (mut phi, mut more) = (Vec::new(), Vec::new());
         let mut offset = 0;
         for (d, basis) in self.bases.iter().enumerate() {
             let m = basis.len();
-            basis.evaluate(z, &mut phi, &mut extra);
+            basis.evaluate(z, &mut phi, &mut more);
             for i in 0..z.len() {
                 let at = (i * p + d) * w + offset;
-                out.rows[at..at + m].copy_from_slice(&phi[i * m..(i + 1) * m]);
-                out.chol[i * p * p + d * p + d] += extra[i];
+                rows[at..at + m].copy_from_slice(&phi[i * m..(i + 1) * m]);
+                extra[i * p + d] = more[i];
             }
             offset += m;
+        }
+    }
+
+    /// Whitened rows of all points; fails if a noise covariance cannot be factored.
+    pub(crate) fn rows(&self, z: &Points, out: &mut Rows) -> Result<(), NotPositiveDefinite> {
+        let (p, w) = (self.p(), self.n_weights);
+        self.features(z, &mut out.rows, &mut out.extra);
+        out.chol.clear();
+        for extra in out.extra.chunks_exact(p) {
+            let from = out.chol.len();
+            out.chol.extend_from_slice(&self.noise);
+            extra.iter().enumerate().for_each(|(d, extra)| out.chol[from + d * p + d] += extra);
         }
         for (rows, chol) in out.rows.chunks_exact_mut(p * w).zip(out.chol.chunks_exact_mut(p * p)) {
             if !small::cholesky(chol, p) {
@@ -169,7 +181,10 @@ impl Statistics {
     }
 
     /// A draw of the weights given the pairs, N((I + A)^{-1} b, (I + A)^{-1}).
-    pub(crate) fn draw_weights<R: Rng + ?Sized>(mut self, rng: &mut R) -> Result<Vec<f64>, NotPositiveDefinite> {
+    pub(crate) fn draw_weights<R: Rng + ?Sized>(
+        mut self,
+        rng: &mut R,
+    ) -> Result<Vec<f64>, NotPositiveDefinite> {
         self.gram.factor()?;
         self.gram.solve_lower(&mut self.b, 1);
         for b in &mut self.b {

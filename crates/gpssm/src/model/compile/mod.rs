@@ -99,7 +99,8 @@ impl Problem {
         });
         let sequences = sequences.collect();
         let basis = None;
-        let problem = Self { model, record, sequences, scaling, table, states, noise, sensor, initial, basis };
+        let problem =
+            Self { model, record, sequences, scaling, table, states, noise, sensor, initial, basis };
         super::orientation::check(&problem)?;
         problem.check_dynamics()?;
         Ok(problem)
@@ -178,7 +179,9 @@ impl Problem {
                 }
                 let bad = half_width.iter().any(|l| !(*l > 0.0 && l.is_finite()));
                 if !half_width.is_empty() && (half_width.len() != n_z || bad) {
-                    return refuse(format!("half_width needs {n_z} positive numbers, one for each of (x, u)"));
+                    return refuse(format!(
+                        "half_width needs {n_z} positive numbers, one for each of (x, u)"
+                    ));
                 }
                 let (center, half_width) = (vec![0.0; n_z], vec![1.0; n_z]);
                 BasisChoice::Hilbert(Arc::new(HilbertChoice { center, half_width, n_functions: 1 }))
