@@ -67,10 +67,11 @@ pub struct HilbertBasis {
     components: Vec<usize>,
     center: Vec<f64>,
     half_width: Vec<f64>,
-    /// j_c, row-major (function, component).
-    indices: Vec<usize>,
     scale: Vec<f64>,
+    /// Largest j_c of each component, and where the sine of each j_c stands in one table of all of them,
+    /// (component, function).
     largest: Vec<usize>,
+    places: Vec<usize>,
 }
 
 impl HilbertBasis {
@@ -92,8 +93,15 @@ impl HilbertBasis {
             let volume: f64 = half_width.iter().map(|l| l.ln()).sum();
             scale.push((0.5 * (log_density - volume)).exp());
         }
-        let largest = (0..d).map(|c| indices.iter().skip(c).step_by(d).copied().max().unwrap_or(1)).collect();
-        Ok(Self { components: components.clone(), center, half_width, indices, scale, largest })
+        let largest: Vec<usize> =
+            (0..d).map(|c| indices.iter().skip(c).step_by(d).copied().max().unwrap_or(1)).collect();
+        let mut places = Vec::with_capacity(indices.len());
+        let mut table = 0;
+        for (c, largest) in largest.iter().enumerate() {
+            places.extend(indices.iter().skip(c).step_by(d).map(|j| table + j));
+            table += largest + 1;
+        }
+        Ok(Self { components: components.clone(), center, half_width, scale, largest, places })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -101,30 +109,31 @@ impl HilbertBasis {
     }
 
     pub(super) fn evaluate(&self, z: &Points, stride: usize, offset: usize, phi: &mut [f64]) {
-        let d = self.components.len();
-        let most = self.largest.iter().copied().max().unwrap_or(0);
-        let mut sines = vec![0.0; d * (most + 1)];
+        let n = self.len();
+        let mut sines = vec![0.0; self.largest.iter().map(|largest| largest + 1).sum()];
         'points: for i in 0..z.len() {
-            let row = &mut phi[i * stride + offset..i * stride + offset + self.len()];
-            for c in 0..d {
-                let position = (z.column(self.components[c])[i] - self.center[c]) / self.half_width[c];
+            let row = &mut phi[i * stride + offset..i * stride + offset + n];
+            let mut table = &mut sines[..];
+            for (c, &component) in self.components.iter().enumerate() {
+                let position = (z.column(component)[i] - self.center[c]) / self.half_width[c];
                 if !(position.abs() < 1.0) {
                     row.fill(0.0);
                     continue 'points;
                 }
                 // sin((j + 1) a) = 2 cos(a) sin(j a) - sin((j - 1) a).
                 let (sine, cosine) = (0.5 * PI * (position + 1.0)).sin_cos();
-                let table = &mut sines[c * (most + 1)..(c + 1) * (most + 1)];
-                table[0] = 0.0;
-                table[1] = sine;
-                for j in 2..=self.largest[c] {
-                    table[j] = 2.0 * cosine * table[j - 1] - table[j - 2];
+                let (own, rest) = table.split_at_mut(self.largest[c] + 1);
+                own[1] = sine;
+                for j in 2..own.len() {
+                    own[j] = 2.0 * cosine * own[j - 1] - own[j - 2];
                 }
+                table = rest;
             }
-            for (value, (index, scale)) in row.iter_mut().zip(self.indices.chunks_exact(d).zip(&self.scale)) {
-                let product: f64 =
-                    index.iter().enumerate().map(|(c, &j)| sines[c * (most + 1) + j]).product();
-                *value = scale * product;
+            row.copy_from_slice(&self.scale);
+            for places in self.places.chunks_exact(n) {
+                for (value, &place) in row.iter_mut().zip(places) {
+                    *value *= sines[place];
+                }
             }
         }
     }
