@@ -50,6 +50,11 @@ pub(crate) trait Block {
     /// Inputs z and prior means (row-major, by particle) of the births become known.
     fn rows(&mut self, genealogy: &Genealogy, births: &[Birth], z: &Points, mean: &[f64], n_x: usize);
 
+    /// Whether the next state depends on the current one alone: then no older nodes are needed.
+    fn is_markov(&self) -> bool {
+        false
+    }
+
     /// Covariances that rounding pushed below their bound, so far.
     fn n_clamped(&self) -> u64;
 }

@@ -39,12 +39,20 @@ pub(crate) struct Genealogy {
     trunk: usize,
     /// Living nodes of each generation beyond the trunk, oldest first.
     levels: std::collections::VecDeque<Vec<Slot>>,
+    /// Generations that are remembered at one time, if older ones do not matter: then there is no tree.
+    memory: Option<usize>,
+    generation: usize,
 }
 
 impl Genealogy {
+    /// A tree, or with `memory` only the last so many generations, for priors that look no further back.
+    pub(crate) fn new(memory: Option<usize>) -> Self {
+        Self { memory, ..Self::default() }
+    }
+
     /// Starts with generation 0.
     pub(crate) fn start(&mut self, n_particles: usize) -> Vec<Birth> {
-        *self = Self::default();
+        *self = Self::new(self.memory);
         self.order = (0..n_particles).collect();
         self.bear(&vec![None; n_particles])
     }
@@ -86,7 +94,21 @@ impl Genealogy {
         0
     }
 
+    /// Slots of a generation where only the last few are remembered.
+    fn rotating_slots(&self, memory: usize, n: usize) -> impl Iterator<Item = Slot> + use<> {
+        let first = self.generation % memory * n;
+        first..first + n
+    }
+
     fn bear(&mut self, parents: &[Option<Slot>]) -> Vec<Birth> {
+        if let Some(memory) = self.memory {
+            let slots = self.rotating_slots(memory, parents.len());
+            self.generation += 1;
+            self.current.clear();
+            self.current.extend(slots);
+            let births = self.current.iter().zip(parents).enumerate();
+            return births.map(|(particle, (&slot, &parent))| Birth { particle, slot, parent }).collect();
+        }
         let generation = self.trunk + self.levels.len();
         let mut level = Vec::with_capacity(parents.len());
         let mut births = Vec::with_capacity(parents.len());
@@ -118,6 +140,10 @@ impl Genealogy {
     /// Adds the next generation: particle i descends from particle `ancestors[i]`. The births come with
     /// relatives side by side.
     pub(crate) fn branch(&mut self, ancestors: &[usize]) -> Vec<Birth> {
+        if self.memory.is_some() {
+            let parents: Vec<_> = ancestors.iter().map(|&a| Some(self.current[a])).collect();
+            return self.bear(&parents);
+        }
         let mut rank = vec![0; self.current.len()];
         for (position, &particle) in self.order.iter().enumerate() {
             rank[particle] = position;
@@ -136,6 +162,14 @@ impl Genealogy {
 
     /// Removes the newest generation.
     pub(crate) fn retreat(&mut self) {
+        if let Some(memory) = self.memory {
+            self.generation -= 2;
+            let slots = self.rotating_slots(memory, self.current.len());
+            self.generation += 1;
+            self.current.clear();
+            self.current.extend(slots);
+            return;
+        }
         if let Some(level) = self.levels.pop_back() {
             let parents: Vec<Slot> =
                 self.current.iter().filter_map(|&slot| self.nodes[slot].parent).collect();

@@ -78,6 +78,10 @@ impl Block for ParametricBlock {
         }
     }
 
+    fn is_markov(&self) -> bool {
+        true
+    }
+
     fn n_clamped(&self) -> u64 {
         0
     }

@@ -40,11 +40,14 @@ impl<'a> Population<'a> {
         reference: Option<&Pairs>,
     ) -> Result<Self, NotPositiveDefinite> {
         let length = inputs.len() - 1;
+        let blocks = transition.populate(length, context, reference)?;
+        // Two generations meet at a step, and particles are led on for as long as their lags look back.
+        let memory = blocks.iter().all(|block| block.is_markov()).then(|| 2 + transition.memory());
         Ok(Self {
             transition,
             inputs,
-            blocks: transition.populate(length, context, reference)?,
-            genealogy: Genealogy::default(),
+            blocks,
+            genealogy: Genealogy::new(memory),
             t: 0,
             x: Vec::new(),
             length,

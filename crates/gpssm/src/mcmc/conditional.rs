@@ -3,6 +3,7 @@
 use crate::dynamics::block::Pairs;
 use crate::dynamics::evidence::EvidenceWork;
 use crate::dynamics::transition::Transition;
+use crate::initial::BoundInitial;
 use crate::model::compile::Problem;
 use crate::points::Points;
 use crate::smc::filter::SharedPairs;
@@ -135,6 +136,10 @@ impl<'a> Conditional<'a> {
         for (path, sequence) in self.paths.iter().zip(self.problem.sequences()) {
             joint += model.initial.log_density(&path[..n_x]);
             joint -= moving * sequence.length() as f64;
+            // A user's density is in original units already, and a fixed state has none.
+            if matches!(model.initial, BoundInitial::Gaussian { .. }) {
+                joint -= scaling.x.scale.iter().map(|scale| scale.ln()).sum::<f64>();
+            }
             for k in 0..sequence.n_y() {
                 let n_observed = sequence.output(k).filter(|y| !y.is_nan()).count() as f64;
                 joint -= n_observed * scaling.y.scale[k].ln();

@@ -156,6 +156,9 @@ impl Settings {
             start += 0.5 * n * n + p * n * nodes(n_start);
             largest = largest.max(n * n);
         }
+        // States and ancestors of all generations.
+        let n = n_start.max(self.particles as f64);
+        start += n * (longest + 1.0) * (problem.n_x() as f64 + 1.0);
         // One dense matrix for the factorisation of the moment and one for the hyper-parameters.
         let numbers = (factors.max(start) + linear + 2.0 * largest) * self.n_threads() as f64;
         (8.0 * numbers) as u64

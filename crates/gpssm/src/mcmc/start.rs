@@ -32,7 +32,7 @@ pub fn find_start(
 ) -> Result<Option<Start>, Error> {
     let mut best: Option<Start> = None;
     let mut last_failure = None;
-    for restart in 0..settings.start.restarts + EXTRA {
+    for restart in 0..settings.start.restarts.saturating_add(EXTRA) {
         if restart >= settings.start.restarts && best.is_some() {
             break;
         }
@@ -56,7 +56,7 @@ pub fn find_start(
             message: format!(
                 "{} filters with hyper-parameters from the prior all failed{}; check that priors and sensor fit \
                  the scale of the data",
-                settings.start.restarts + EXTRA,
+                settings.start.restarts.saturating_add(EXTRA),
                 last_failure.map_or(String::new(), |error| format!(" (the last: {error})"))
             ),
         }),

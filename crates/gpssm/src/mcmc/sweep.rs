@@ -7,6 +7,7 @@ use super::hyper;
 use super::slice::WidthAdaptation;
 use crate::dynamics::evidence::EvidenceWork;
 use crate::model::compile::Problem;
+use crate::model::parameters::{Coordinate, ParameterPrior};
 use crate::random::{Purpose, stream};
 use crate::smc::filter::{FilterOptions, SharedPairs, conditional_filter};
 
@@ -27,9 +28,11 @@ impl ChainState {
     /// A chain that starts here.
     pub fn new(problem: &Problem, theta: Vec<f64>, paths: Vec<Vec<f64>>) -> Self {
         let table = problem.table();
-        let width = |k: usize| match table.parameters[k].coordinate {
-            crate::model::parameters::Coordinate::Log => 1.0,
-            crate::model::parameters::Coordinate::Identity => theta[k].abs().max(1e-3),
+        let width = |k: usize| match (table.parameters[k].coordinate, &table.parameters[k].prior) {
+            (Coordinate::Log, _) => 1.0,
+            // Entries of a Cholesky row are of the size of its diagonal, the last of the row.
+            (Coordinate::Identity, ParameterPrior::Matrix { row, column, .. }) => theta[k + row - column],
+            (Coordinate::Identity, _) => theta[k].abs().max(1e-3),
         };
         let widths = (0..table.len()).map(|k| WidthAdaptation::new(width(k))).collect();
         Self { sweep: 0, theta, paths, widths }

@@ -144,7 +144,7 @@ impl Adapter {
                 out.chol[d * n + j] = (j..=d).map(|k| chol[d * n + k] * self.inverse[k * n + j]).sum();
             }
         }
-        out.log_evidence.is_finite()
+        out.log_evidence.is_finite() && out.mean.iter().all(|mean| mean.is_finite())
     }
 }
 

@@ -47,7 +47,15 @@ impl CompiledFunction {
     ) -> ScalarFunction {
         match self {
             Self::Zero => ScalarFunction::Zero,
-            Self::Identity => ScalarFunction::Component(d),
+            Self::Identity => {
+                let (own_shift, own_scale) = (scaling.x.shift[d], scaling.x.scale[d]);
+                if own_shift == shift && own_scale == scale {
+                    return ScalarFunction::Component(d);
+                }
+                let mut weights = vec![0.0; scaling.x.scale.len() + scaling.u.scale.len()];
+                weights[d] = own_scale / scale;
+                ScalarFunction::Linear { weights, offset: (own_shift - shift) / scale }
+            }
             Self::Linear { weights, offset } => {
                 let weights: Vec<f64> = weights.iter().map(|&place| theta[place]).collect();
                 let constant: f64 = weights.iter().enumerate().map(|(c, w)| w * scaling.z_shift(c)).sum();

@@ -61,6 +61,14 @@ fn set(affine: &mut Affine, c: usize, statistics: Option<(f64, Option<f64>)>) {
 /// shows keeps its unit.
 fn states_from_outputs(model: &Model, scaling: &mut Scaling) {
     let (n_x, n_y) = (model.states.len(), model.n_y);
+    if let Some(Predictor::States) = model.sensor.predictor() {
+        // Output and state are the same number: the same unit to the last bit.
+        for k in 0..n_y.min(n_x) {
+            scaling.x.scale[k] = scaling.y.scale[k];
+            scaling.x.shift[k] = scaling.y.shift[k];
+        }
+        return;
+    }
     let middle = |value: &Value| value.prior().median();
     let (c, offset): (Vec<f64>, Vec<f64>) = match model.sensor.predictor() {
         Some(Predictor::Linear { c, offset, .. })
