@@ -88,6 +88,10 @@ impl Block for SampledBlock {
         }
     }
 
+    fn is_markov(&self) -> bool {
+        true
+    }
+
     fn n_clamped(&self) -> u64 {
         self.n_clamped
     }
