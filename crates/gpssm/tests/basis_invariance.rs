@@ -30,7 +30,7 @@ use gpssm::smc::filter::{FilterOptions, SharedPairs, StateSpace, conditional_fil
 use gpssm::smc::proposal::Proposal;
 use gpssm::smc::resampling::Resampling;
 use gpssm::{Functions, KernelSpec, Model, Prior, Problem, Sequence};
-use paired::{Comparison, Replicate, compare, state_moments};
+use paired::{Comparison, Replicate, compare};
 use plain::{Plain, dot, draw_path, draw_weights, log_gaussian, log_joint, normal};
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt};
@@ -178,6 +178,23 @@ impl Case {
                 .expect("a filter that finishes");
         replicate.x = rows(&outcome.path, n_x);
     }
+}
+
+/// Moments of the states: x, x^2, products of neighbours and of dimensions.
+fn state_moments(x: &[Vec<f64>]) -> Vec<f64> {
+    let (last, n_x) = (x.len() - 1, x[0].len());
+    let mut out = Vec::new();
+    for d in 0..n_x {
+        out.extend(x.iter().map(|x| x[d]));
+        out.extend(x.iter().map(|x| x[d] * x[d]));
+        out.extend((0..last).map(|t| x[t][d] * x[t + 1][d]));
+        out.push(x[0][d] * x[last][d]);
+        for e in (0..n_x).filter(|&e| e != d) {
+            out.push((0..last).map(|t| x[t][d] * x[t + 1][e]).sum());
+            out.push((0..=last).map(|t| x[t][d] * x[t][e]).sum());
+        }
+    }
+    out
 }
 
 fn rows(path: &[f64], n_x: usize) -> Vec<Vec<f64>> {

@@ -103,20 +103,3 @@ pub fn compare(
     });
     Comparison { z: z.collect(), moves: total.moves.iter().map(|moves| moves / n).collect() }
 }
-
-/// Moments of the states: x, x^2, products of neighbours and of dimensions.
-pub fn state_moments(x: &[Vec<f64>]) -> Vec<f64> {
-    let (last, n_x) = (x.len() - 1, x[0].len());
-    let mut out = Vec::new();
-    for d in 0..n_x {
-        out.extend(x.iter().map(|x| x[d]));
-        out.extend(x.iter().map(|x| x[d] * x[d]));
-        out.extend((0..last).map(|t| x[t][d] * x[t + 1][d]));
-        out.push(x[0][d] * x[last][d]);
-        for e in (0..n_x).filter(|&e| e != d) {
-            out.push((0..last).map(|t| x[t][d] * x[t + 1][e]).sum());
-            out.push((0..=last).map(|t| x[t][d] * x[t][e]).sum());
-        }
-    }
-    out
-}
