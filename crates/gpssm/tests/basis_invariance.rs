@@ -9,7 +9,7 @@
 //! | one-step ancestor weight | 11.5 | 15.3 | 4,000 |
 //! | weights from their prior, not given x | 42.7 | 50.7 | 4,000 |
 //! | filter without FIC's correction | 23.1 | | 4,000 |
-//! | weights drawn without FIC's correction | 6.9 | | 10,000 |
+//! | weights drawn without FIC's correction | 10.0 | | 15,000 |
 
 #[path = "finite_basis/paired.rs"]
 mod paired;
