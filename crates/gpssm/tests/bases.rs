@@ -339,6 +339,28 @@ fn inducing_inputs_that_nearly_coincide_keep_the_digits() {
     }
 }
 
+/// One dimension far from the inducing inputs, where rounding takes its variance to that of the noise, must not
+/// take the variance of the others along.
+#[test]
+fn far_from_the_inducing_inputs_other_dimensions_keep_their_variance() {
+    let kernels =
+        vec![Kernel::squared_exponential(1.0, &[1.0, 50.0]), Kernel::squared_exponential(25.0, &[50.0, 6.0])];
+    let noise = ProcessNoise::Full(vec![0.1, 0.05, 0.05, 0.1]);
+    let choice = Plain::Dtc(vec![vec![0.0, 0.0]]).choice();
+    let transition = transition(kernels, noise, Some(&choice));
+    let future = vec![vec![30.0, 3.0], vec![30.0, 2.0]];
+    for i in 0..2000 {
+        let far = 5.0 + 0.001 * f64::from(i);
+        let prefix = |by: f64| vec![vec![0.1 + by, -60.0], vec![far + 0.1 * by, 0.5]];
+        let prefixes = vec![prefix(0.0), prefix(0.3), prefix(-0.2)];
+        let log_w = transition.ancestor_log_weights(&prefixes, &future, &[]).unwrap();
+        for (prefix, log_w) in prefixes.iter().zip(log_w) {
+            let joint = |x: &[Vec<f64>]| transition.log_joint(x, &[]).unwrap();
+            close(log_w, joint(&[&prefix[..], &future].concat()) - joint(prefix), 1e-8);
+        }
+    }
+}
+
 /// Outputs and inputs of a damped, driven system.
 fn record(n_u: usize) -> Sequence {
     let mut x = 0.5;

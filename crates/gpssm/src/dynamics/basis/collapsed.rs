@@ -292,11 +292,12 @@ fn finish(side: &mut Side, base: &WeightFactor, p: usize) -> bool {
     let mut chol = vec![0.0; p * p];
     for a in 0..p {
         for b in 0..=a {
-            chol[a * p + b] = f64::from(u8::from(a == b)) + dot(h(a), h(b)) - dot(row(a), row(b));
+            let gain = dot(h(a), h(b)) - dot(row(a), row(b));
+            // Rounding must not take a variance below that of the noise.
+            chol[a * p + b] = if a == b { 1.0 + if gain < 0.0 { 0.0 } else { gain } } else { gain };
         }
     }
-    let below = (0..p).any(|a| chol[a * p + a] < 1.0);
-    let sound = !below && small::cholesky(&mut chol, p);
+    let sound = small::cholesky(&mut chol, p);
     if !sound {
         chol.fill(0.0);
         (0..p).for_each(|a| chol[a * p + a] = 1.0);
