@@ -4,11 +4,14 @@
 //! `sweep_ms` is the median time of one conditional filter (or filter), `hyper_ms` that of one update of all
 //! hyper-parameters, `evaluations` the evidences it evaluated, `gemm_gflops` the rate of a product of two
 //! matrices of order 1000 on one thread, and `floor_ratio` the sweep's time over that of n_x (N + 2) T^3
-//! floating-point operations at this rate (n_x^3 with full Q).
+//! floating-point operations at this rate (n_x^3 with full Q). Finite bases have their size in `basis`.
 
 use std::time::Instant;
 
+use gpssm::mcmc::settings::StartSettings;
+use gpssm::mcmc::start::prepare;
 use gpssm::mcmc::sweep::{Chain, ChainState, SweepInfo};
+use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
 use gpssm::model::kernel::StationarySpec;
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
@@ -16,7 +19,7 @@ use gpssm::model::spec::{
     StateSpec, TransitionSpec,
 };
 use gpssm::smc::filter::{FilterOptions, SharedPairs, particle_filter};
-use gpssm::{Functions, KernelSpec, Model, Points, Prior, Problem, Sequence};
+use gpssm::{Functions, KernelSpec, Model, Points, Prior, Problem, Sequence, Settings};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;
 use serde_json::json;
@@ -44,7 +47,7 @@ fn functions() -> Functions {
 }
 
 /// The paper's benchmark with T transitions: the problem and the true path.
-fn benchmark(length: usize, parametric: bool) -> (Problem, Vec<f64>) {
+fn benchmark(length: usize, parametric: bool, dynamics: DynamicsSpec) -> (Problem, Vec<f64>) {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut normal = |sd: f64| sd * rng.sample::<f64, _>(StandardNormal);
     let u: Vec<f64> = (0..=length).map(|t| (1.2 * (t as f64 + 1.0)).cos()).collect();
@@ -63,6 +66,7 @@ fn benchmark(length: usize, parametric: bool) -> (Problem, Vec<f64>) {
     };
     let model = Model {
         states: vec![StateSpec { transition, scale: None }],
+        dynamics,
         process_noise: ProcessNoiseSpec::Diagonal(vec![ScalePrior::on_sd(around(3.0))]),
         sensor: SensorSpec::Gaussian {
             mean: Predictor::Functions(vec![user("squared")]),
@@ -73,7 +77,29 @@ fn benchmark(length: usize, parametric: bool) -> (Problem, Vec<f64>) {
         ..Model::observed(1, 1)
     };
     let record = Sequence::scalar(&y, Some(&u)).expect("whole rows");
-    (Problem::new(model, &functions(), record.into()).expect("a valid model"), x)
+    let problem = Problem::new(model, &functions(), record.into()).expect("a valid model");
+    let settings =
+        Settings { start: StartSettings { restarts: 1, particles: Some(2) }, ..Settings::default() };
+    (prepare(&problem, &settings).expect("a basis"), x)
+}
+
+/// Inducing inputs on a grid of `n` points over the region that the benchmark visits.
+fn inducing(n: usize) -> InducingSpec {
+    let (along_x, along_u) = (n / 4, 4);
+    let position = |i: usize, n: usize, reach: f64| reach * (2.0 * i as f64 / (n - 1) as f64 - 1.0);
+    let point = |i: usize| vec![position(i / along_u, along_x, 25.0), position(i % along_u, along_u, 1.0)];
+    InducingSpec::Given((0..along_x * along_u).map(point).collect())
+}
+
+/// The prior over f of a case.
+fn dynamics(name: &str, basis: usize) -> DynamicsSpec {
+    let half_width = vec![40.0, 1.5];
+    match name {
+        "fic" => DynamicsSpec::Fic { inducing: inducing(basis), mode: Mode::Collapsed },
+        "hilbert-collapsed" => DynamicsSpec::Hilbert { functions: basis, half_width, mode: Mode::Collapsed },
+        "hilbert-sampled" => DynamicsSpec::Hilbert { functions: basis, half_width, mode: Mode::Sampled },
+        _ => DynamicsSpec::Exact,
+    }
 }
 
 /// Four coupled states, all seen.
@@ -149,13 +175,18 @@ struct Case {
     particles: usize,
     states: usize,
     full: bool,
+    /// Functions or inducing inputs; none for the exact Gaussian process.
+    basis: Option<usize>,
 }
 
 fn run(case: &Case) {
     let n_x = case.states;
     let (problem, path) = match case.name {
         "exact-4-diagonal" | "exact-4-full" => four_states(case.length, case.full),
-        name => benchmark(case.length, name.starts_with("parametric")),
+        name => {
+            let dynamics = dynamics(name, case.basis.unwrap_or(0));
+            benchmark(case.length, name.starts_with("parametric"), dynamics)
+        }
     };
     let state = ChainState::new(&problem, typical(&problem), vec![path]);
     let options = FilterOptions::new(case.particles);
@@ -194,6 +225,7 @@ fn run(case: &Case) {
         "length": case.length,
         "particles": case.particles,
         "states": n_x,
+        "basis": case.basis,
         "sweep_ms": sweep_ms,
         "hyper_ms": hyper_ms,
         "evaluations": evaluations,
@@ -205,13 +237,31 @@ fn run(case: &Case) {
 
 fn main() {
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--")).unwrap_or_default();
-    let exact = |length| Case { name: "exact", length, particles: 20, states: 1, full: false };
+    let exact = |length| Case { name: "exact", length, particles: 20, states: 1, full: false, basis: None };
     let mut cases: Vec<Case> = [100, 200, 400, 800, 1600].into_iter().map(exact).collect();
-    cases.push(Case { name: "exact-4-diagonal", length: 200, particles: 20, states: 4, full: false });
-    cases.push(Case { name: "exact-4-full", length: 200, particles: 20, states: 4, full: true });
+    cases.push(Case {
+        name: "exact-4-diagonal",
+        length: 200,
+        particles: 20,
+        states: 4,
+        full: false,
+        basis: None,
+    });
+    cases.push(Case { name: "exact-4-full", length: 200, particles: 20, states: 4, full: true, basis: None });
     for (length, particles) in [(200, 20), (200, 1000), (2000, 20), (2000, 1000)] {
-        cases.push(Case { name: "parametric", length, particles, states: 1, full: false });
+        cases.push(Case { name: "parametric", length, particles, states: 1, full: false, basis: None });
     }
-    cases.push(Case { name: "filter", length: 200, particles: 3000, states: 1, full: false });
+    cases.push(Case { name: "filter", length: 200, particles: 3000, states: 1, full: false, basis: None });
+    for (name, basis) in [
+        ("fic", 40),
+        ("hilbert-collapsed", 30),
+        ("hilbert-collapsed", 100),
+        ("hilbert-sampled", 30),
+        ("hilbert-sampled", 100),
+    ] {
+        for length in [200, 400, 1_000, 10_000, 100_000] {
+            cases.push(Case { name, length, particles: 20, states: 1, full: false, basis: Some(basis) });
+        }
+    }
     cases.iter().filter(|case| case.name.contains(&wanted)).for_each(run);
 }

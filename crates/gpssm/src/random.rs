@@ -19,6 +19,10 @@ pub enum Purpose {
     Theta = 3,
     /// States of a sweep; the index is the sequence.
     States = 4,
+    /// Weights of a finite basis in a sweep.
+    Weights = 5,
+    /// The choice of a finite basis.
+    Basis = 6,
 }
 
 /// The stream for one purpose.

@@ -15,7 +15,11 @@
 //! - `posterior_of_f`: 0.9 Q in K~; prior mean; covariance with Q; covariance or cross-covariance ordered
 //!   (dimension, point); inputs one step late
 
-use gpssm::dynamics::transition::{ProcessNoise, Transition};
+use std::sync::Arc;
+
+use gpssm::Points;
+use gpssm::dynamics::basis::features::BasisChoice;
+use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
 use gpssm::function::ScalarFunction;
 use gpssm::kernel::{Kernel, Shape};
 use serde::Deserialize;
@@ -49,6 +53,14 @@ struct Case {
     as_logw: Vec<f64>,
     f_mean: Rows,
     f_cov: Rows,
+    inducing: Rows,
+    fic_mu_t: Vec<f64>,
+    #[serde(rename = "fic_Sigma_t")]
+    fic_sigma_t: Rows,
+    fic_log_joint: f64,
+    fic_as_logw: Vec<f64>,
+    fic_f_mean: Rows,
+    fic_f_cov: Vec<Rows>,
 }
 
 fn oracle() -> Vec<Case> {
@@ -73,6 +85,7 @@ impl Case {
             means: (0..self.nx).map(ScalarFunction::Component).collect(),
             noise,
             lags: vec![None; self.nx],
+            prior: FunctionPrior::Exact,
         }
     }
 
@@ -162,5 +175,34 @@ fn posterior_of_f() {
         let f = transition.f_posterior(&case.x, case.u(), &case.xs, u_star).unwrap();
         assert_relative(&f.mean, &case.f_mean.concat());
         assert_relative(&f.covariance, &case.f_cov.concat());
+    });
+}
+
+/// Every golden value of the FIC prior: one-step prediction, joint density, ancestor weights, posterior of f.
+#[test]
+fn fully_independent_conditional() {
+    for_all(|case, exact| {
+        let n_z = case.inducing[0].len();
+        let inducing = Points::from_rows(n_z, case.inducing.iter().map(Vec::as_slice));
+        let prior = FunctionPrior::Collapsed(BasisChoice::Fic(Arc::new(inducing)));
+        let transition = Transition { prior, ..exact.clone() };
+        let next = transition.one_step(&case.x[..case.t], case.u()).unwrap();
+        assert_relative(&next.mean, &case.fic_mu_t);
+        assert_relative(&next.covariance, &case.fic_sigma_t.concat());
+        assert_absolute(&[transition.log_joint(&case.x, case.u()).unwrap()], &[case.fic_log_joint]);
+        let future = &case.x[case.t..];
+        let log_w = transition.ancestor_log_weights(&case.prefixes, future, case.u()).unwrap();
+        assert_absolute(&log_w, &case.fic_as_logw);
+        let u_star = case.us.as_deref().unwrap_or(&[]);
+        let f = transition.f_posterior(&case.x, case.u(), &case.xs, u_star).unwrap();
+        assert_relative(&f.mean, &case.fic_f_mean.concat());
+        let width = case.xs.len() * case.nx;
+        for (i, block) in case.fic_f_cov.iter().enumerate() {
+            let own = (0..case.nx).flat_map(|a| {
+                let row = (i * case.nx + a) * width + i * case.nx;
+                f.covariance[row..row + case.nx].to_vec()
+            });
+            assert_relative(&own.collect::<Vec<_>>(), &block.concat());
+        }
     });
 }

@@ -13,7 +13,7 @@
 //!   0.9 Q in K~; cross-covariance ordered (dimension, time)
 
 use gpssm::dynamics::gp::Gaussian;
-use gpssm::dynamics::transition::{ProcessNoise, Transition};
+use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
 use gpssm::function::ScalarFunction;
 use gpssm::kernel::{Kernel, Shape};
 use gpssm::linalg::small;
@@ -148,7 +148,7 @@ fn transitions(n_x: usize, n_u: usize) -> impl Strategy<Value = Transition> {
                 kernels[d] = Kernel::zero();
             }
         }
-        Transition { kernels, means, noise, lags }
+        Transition { kernels, means, noise, lags, prior: FunctionPrior::Exact }
     })
 }
 
@@ -218,6 +218,7 @@ fn log_evidence_alone(case: &Case, d: usize, variance: f64) -> f64 {
         means: vec![mean],
         noise: ProcessNoise::Diagonal(vec![variance]),
         lags: vec![None],
+        prior: FunctionPrior::Exact,
     };
     let z = case.x.iter().zip(&case.u).map(|(x, u)| [&x[..], &u[..]].concat());
     let z: Rows = z.map(|z| order.iter().map(|&c| z[c]).collect()).collect();

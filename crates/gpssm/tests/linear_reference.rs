@@ -10,7 +10,7 @@ mod reference;
 #[path = "reference/slope_mixture.rs"]
 mod slope_mixture;
 
-use gpssm::dynamics::transition::{ProcessNoise, Transition};
+use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
 use gpssm::function::ScalarFunction;
 use gpssm::initial::BoundInitial;
 use gpssm::kernel::Kernel;
@@ -53,6 +53,7 @@ fn bind(line: &RandomLine) -> (StateSpace, Sequence) {
             means: vec![mean],
             noise: ProcessNoise::Diagonal(vec![line.q]),
             lags: vec![None],
+            prior: FunctionPrior::Exact,
         },
         sensor: BoundSensor::LinearGaussian(LinearGaussian {
             weights: [line.sensor.0, line.sensor.1][..n_z].to_vec(),

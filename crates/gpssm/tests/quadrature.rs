@@ -13,7 +13,7 @@ use std::f64::consts::PI;
 use std::sync::Arc;
 
 use gpssm::Points;
-use gpssm::dynamics::transition::{ProcessNoise, Transition};
+use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
 use gpssm::function::{ScalarFunction, UserFunction};
 use gpssm::initial::BoundInitial;
 use gpssm::kernel::Kernel;
@@ -138,6 +138,7 @@ impl Model {
                 means: vec![self.mean.bound()],
                 noise: ProcessNoise::Diagonal(vec![self.q]),
                 lags: vec![None],
+                prior: FunctionPrior::Exact,
             },
             sensor,
             initial: BoundInitial::Gaussian { mean: vec![self.initial.0], chol: vec![self.initial.1.sqrt()] },

@@ -14,6 +14,11 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
+    /// Residual of pair `s` in some dimensions.
+    pub(crate) fn residual(&self, s: usize, dims: &[usize]) -> Vec<f64> {
+        dims.iter().map(|&d| self.residuals[s * self.n_x + d]).collect()
+    }
+
     /// Residuals of some dimensions, row-major (s, dimension).
     pub(crate) fn select(&self, dims: &[usize]) -> Vec<f64> {
         let rows = self.residuals.chunks_exact(self.n_x);

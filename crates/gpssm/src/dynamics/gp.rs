@@ -21,10 +21,11 @@ mod checks;
 #[cfg(test)]
 mod tests;
 
+use super::basis::features::BasisChoice;
 use super::block::Pairs;
 use super::evidence::{EvidenceWork, fill_covariance};
 use super::population::Population;
-use super::transition::Transition;
+use super::transition::{FunctionPrior, Transition};
 use crate::error::Error;
 use crate::function::evaluate_all;
 use crate::kernel::{Kernel, Scratch};
@@ -59,6 +60,7 @@ impl Transition {
     ///     means: vec![ScalarFunction::Component(0)],
     ///     noise: ProcessNoise::Diagonal(vec![0.5]),
     ///     lags: vec![None],
+    ///     prior: FunctionPrior::Exact,
     /// };
     /// let next = transition.one_step(&[vec![0.3], vec![0.8]], &[])?;
     /// let k = 2.0 * (-0.5f64 * 0.5 * 0.5).exp();
@@ -93,6 +95,7 @@ impl Transition {
     ///     means: vec![ScalarFunction::Component(0)],
     ///     noise: ProcessNoise::Diagonal(vec![0.5]),
     ///     lags: vec![None],
+    ///     prior: FunctionPrior::Exact,
     /// };
     /// let log_density = transition.log_joint(&[vec![0.3], vec![0.8]], &[])?;
     /// let expected = -0.5 * (0.5 * 0.5 / 2.5 + (2.0 * std::f64::consts::PI * 2.5).ln());
@@ -127,6 +130,7 @@ impl Transition {
     /// #     means: vec![ScalarFunction::Component(0)],
     /// #     noise: ProcessNoise::Diagonal(vec![0.5]),
     /// #     lags: vec![None],
+    /// #     prior: FunctionPrior::Exact,
     /// # };
     /// let prefixes = [vec![vec![0.1], vec![0.4]], vec![vec![-1.2], vec![-0.3]]];
     /// let future = [vec![0.9], vec![1.3]];
@@ -186,6 +190,7 @@ impl Transition {
     /// #     means: vec![ScalarFunction::Component(0)],
     /// #     noise: ProcessNoise::Diagonal(vec![0.5]),
     /// #     lags: vec![None],
+    /// #     prior: FunctionPrior::Exact,
     /// # };
     /// let x = [vec![0.3], vec![0.8]];
     /// let f = transition.f_posterior(&x, &[], &[vec![0.3], vec![100.0]], &[])?;
@@ -216,8 +221,14 @@ impl Transition {
         }
         let mut f = Gaussian { mean, covariance: vec![0.0; n * n_x * n * n_x] };
         for dims in self.blocks() {
-            if dims.iter().any(|&d| !self.kernels[d].is_zero()) {
-                self.add_posterior_of(&dims, &pairs, &at, &mut f)?;
+            if dims.iter().all(|&d| self.kernels[d].is_zero()) {
+                continue;
+            }
+            match &self.prior {
+                FunctionPrior::Exact => self.add_posterior_of(&dims, &pairs, &at, &mut f)?,
+                FunctionPrior::Collapsed(choice) | FunctionPrior::Sampled(choice, _) => {
+                    self.add_basis_posterior_of(&dims, choice, &pairs, &at, &mut f)?;
+                }
             }
         }
         finite(f)
@@ -264,6 +275,36 @@ impl Transition {
             for (j, b) in (0..n).flat_map(|j| (0..p).map(move |b| (j, b))) {
                 let k = if a == b { prior[a][i * n + j] } else { 0.0 };
                 f.covariance[row * n * n_x + j * n_x + dims[b]] = k - dot(column(i, a), column(j, b));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for a finite basis, weights integrated out: f* = m* + phi* . w and, with FIC, what the inducing
+    /// inputs leave unexplained, independent from point to point.
+    fn add_basis_posterior_of(
+        &self,
+        dims: &[usize],
+        choice: &BasisChoice,
+        pairs: &Pairs,
+        at: &Points,
+        f: &mut Gaussian,
+    ) -> Result<(), Error> {
+        let (n_x, p, n) = (self.n_x(), dims.len(), at.len());
+        let (design, mut statistics) = self.statistics(dims, choice, self.noise_among(dims), pairs)?;
+        statistics.gram.factor()?;
+        statistics.gram.solve_lower(&mut statistics.b, 1);
+        let (mut columns, mut extra) = (Vec::new(), Vec::new());
+        design.features(at, &mut columns, &mut extra);
+        statistics.gram.solve_lower(&mut columns, n * p);
+        let w = design.n_weights();
+        let column = |i: usize, a: usize| &columns[(i * p + a) * w..][..w];
+        for (i, a) in (0..n).flat_map(|i| (0..p).map(move |a| (i, a))) {
+            let row = i * n_x + dims[a];
+            f.mean[row] += dot(column(i, a), &statistics.b);
+            for (j, b) in (0..n).flat_map(|j| (0..p).map(move |b| (j, b))) {
+                let own = if (i, a) == (j, b) { extra[i * p + a] } else { 0.0 };
+                f.covariance[row * n * n_x + j * n_x + dims[b]] = own + dot(column(i, a), column(j, b));
             }
         }
         Ok(())

@@ -6,11 +6,13 @@
 //! - [`transition`]: the transition with numbers; the one place that chooses the prior
 //! - `population`, `genealogy`, `block`: particles, their common past, and what they need of a prior
 //! - `exact`: the Gaussian process itself, one factor for the whole particle tree
+//! - [`basis`]: finite bases in its place: inducing inputs, Hilbert space, Fourier features
 //! - `parametric`: x' = h(x, u) + v
 //! - `evidence`: the joint density of a path (eq. 4)
 //! - [`gp`]: these densities as building blocks
 //! - [`predictions`]: one-step predictions of all particles
 
+pub mod basis;
 pub(crate) mod block;
 pub(crate) mod evidence;
 pub(crate) mod exact;

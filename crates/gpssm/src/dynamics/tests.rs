@@ -1,15 +1,21 @@
 //! The tree factor against a fresh factorisation at every t, for random trees with heavy and with no
 //! coalescence.
 
+use std::sync::Arc;
+
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;
 
+use super::basis::features::BasisChoice;
+use super::basis::fourier::FourierChoice;
+use super::basis::hilbert::HilbertChoice;
 use super::block::Pairs;
 use super::evidence::EvidenceWork;
 use super::population::Population;
-use super::transition::{ProcessNoise, Transition};
+use super::transition::{FunctionPrior, ProcessNoise, Transition};
 use crate::function::ScalarFunction;
 use crate::kernel::{Kernel, Shape};
+use crate::points::Points;
 
 fn normals(rng: &mut ChaCha8Rng, n: usize) -> Vec<f64> {
     (0..n).map(|_| rng.sample::<f64, _>(StandardNormal)).collect()
@@ -52,6 +58,7 @@ fn transition(n_x: usize, n_u: usize, full: bool, known: Option<usize>) -> Trans
         means: (0..n_x).map(ScalarFunction::Component).collect(),
         noise,
         lags: vec![None; n_x],
+        prior: FunctionPrior::Exact,
     }
 }
 
@@ -209,4 +216,45 @@ fn lags_are_followed_until_the_futures_agree() {
     known.transition.lags = vec![None, Some(0)];
     known.transition.kernels[1] = Kernel::zero();
     check(&known, 10);
+}
+
+/// One choice of each kind for z of `n` components.
+fn choices(n: usize) -> Vec<BasisChoice> {
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let inducing: Vec<Vec<f64>> = (0..6).map(|_| normals(&mut rng, n)).collect();
+    let inducing = Arc::new(Points::from_rows(n, inducing.iter().map(Vec::as_slice)));
+    let hilbert = HilbertChoice { center: vec![0.1; n], half_width: vec![5.0; n], n_functions: 9 };
+    let fourier = FourierChoice {
+        directions: (0..5 * n).map(|_| rng.random_range(0.01..0.99)).collect(),
+        radii: (0..5).map(|_| std::array::from_fn(|_| rng.sample(StandardNormal))).collect(),
+        n_components: n,
+    };
+    vec![
+        BasisChoice::Fic(Arc::clone(&inducing)),
+        BasisChoice::Dtc(inducing),
+        BasisChoice::Hilbert(Arc::new(hilbert)),
+        BasisChoice::Fourier(Arc::new(fourier)),
+    ]
+}
+
+/// Weights integrated out along the tree = one dense evidence at every t, for every basis.
+#[test]
+fn collapsed_bases_equal_their_evidence() {
+    for n_parents in [1, 3, 9] {
+        for choice in choices(1) {
+            let mut scalar = case(1, 0, false, None, 0, n_parents);
+            scalar.transition.prior = FunctionPrior::Collapsed(choice);
+            check(&scalar, 12);
+        }
+        for choice in choices(4) {
+            for (full, known) in [(false, Some(2)), (true, None), (true, Some(0))] {
+                let mut several = case(3, 1, full, known, 5, n_parents);
+                several.transition.prior = FunctionPrior::Collapsed(choice.clone());
+                check(&several, 13);
+                several.transition.lags = vec![None, None, Some(1)];
+                several.transition.kernels[2] = Kernel::zero();
+                check(&several, 14);
+            }
+        }
+    }
 }

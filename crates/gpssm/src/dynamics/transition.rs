@@ -1,5 +1,12 @@
 //! The transition with numbers for all its parameters.
 
+use rand::Rng;
+
+use super::basis::collapsed::CollapsedBlock;
+use super::basis::features::{BasisChoice, BasisError};
+use super::basis::forward::ForwardBlock;
+use super::basis::regression::{Design, Statistics};
+use super::basis::sampled::SampledBlock;
 use super::block::{Block, Pairs};
 use super::evidence::{EvidenceWork, log_evidence};
 use super::exact::ExactBlock;
@@ -33,6 +40,20 @@ pub struct Transition {
     pub noise: ProcessNoise,
     /// For a state that copies another one step before: that other state.
     pub lags: Vec<Option<usize>>,
+    /// The prior over f that the kernels stand for.
+    pub prior: FunctionPrior,
+}
+
+/// Which prior over functions a kernel stands for.
+#[derive(Clone, Debug, Default)]
+pub enum FunctionPrior {
+    /// The Gaussian process itself.
+    #[default]
+    Exact,
+    /// A finite basis in its place, weights integrated out.
+    Collapsed(BasisChoice),
+    /// A finite basis with one draw of the weights of each block, in the order of the blocks.
+    Sampled(BasisChoice, Vec<Vec<f64>>),
 }
 
 impl Kernel {
@@ -108,15 +129,30 @@ impl Transition {
         context: &Pairs,
         reference: Option<&Pairs>,
     ) -> Result<Vec<Box<dyn Block>>, NotPositiveDefinite> {
-        let block = |dims: Vec<usize>| -> Result<Box<dyn Block>, NotPositiveDefinite> {
+        let block = |(b, dims): (usize, Vec<usize>)| -> Result<Box<dyn Block>, NotPositiveDefinite> {
             let noise = self.noise_of(&dims);
             if self.is_known(&dims) {
                 return Ok(Box::new(ParametricBlock::new(&dims, &noise)?));
             }
             let kernels = self.kernels_of(&dims);
-            Ok(Box::new(ExactBlock::new(&dims, kernels, noise, length, self.memory(), context, reference)?))
+            let memory = self.memory();
+            Ok(match (&self.prior, reference) {
+                (FunctionPrior::Exact, _) => {
+                    Box::new(ExactBlock::new(&dims, kernels, noise, length, memory, context, reference)?)
+                }
+                (FunctionPrior::Collapsed(choice), Some(reference)) => {
+                    let design = design(&kernels, choice, noise)?;
+                    Box::new(CollapsedBlock::new(&dims, design, memory, context, reference)?)
+                }
+                (FunctionPrior::Collapsed(choice), None) => {
+                    Box::new(ForwardBlock::new(&dims, design(&kernels, choice, noise)?, context)?)
+                }
+                (FunctionPrior::Sampled(choice, weights), _) => {
+                    Box::new(SampledBlock::new(&dims, design(&kernels, choice, noise)?, weights[b].clone()))
+                }
+            })
         };
-        self.blocks().into_iter().map(block).collect()
+        self.blocks().into_iter().enumerate().map(block).collect()
     }
 
     /// Pairs (z_s, x_{s+1} - m(z_s)) of a path; `x` is row-major with T + 1 rows, `u` gives u_s.
@@ -150,7 +186,12 @@ impl Transition {
     ) -> Result<f64, NotPositiveDefinite> {
         let noise = self.noise_of(dims);
         if !self.is_known(dims) {
-            return log_evidence(dims, &self.kernels_of(dims), &noise, pairs, work);
+            return match &self.prior {
+                FunctionPrior::Exact => log_evidence(dims, &self.kernels_of(dims), &noise, pairs, work),
+                FunctionPrior::Collapsed(choice) | FunctionPrior::Sampled(choice, _) => {
+                    self.statistics(dims, choice, noise, pairs)?.1.log_evidence()
+                }
+            };
         }
         let p = dims.len();
         let mut chol = noise;
@@ -160,4 +201,46 @@ impl Transition {
         let mut residuals = pairs.select(dims);
         Ok(residuals.chunks_exact_mut(p).map(|residual| small::log_gaussian(&chol, p, residual)).sum())
     }
+
+    /// Features and statistics of a block over all pairs.
+    pub(crate) fn statistics(
+        &self,
+        dims: &[usize],
+        choice: &BasisChoice,
+        noise: Vec<f64>,
+        pairs: &Pairs,
+    ) -> Result<(Design, Statistics), NotPositiveDefinite> {
+        let design = design(&self.kernels_of(dims), choice, noise)?;
+        let mut statistics = Statistics::new(design.n_weights());
+        statistics.add(&design, dims, pairs, 0..pairs.points.len())?;
+        Ok((design, statistics))
+    }
+
+    /// The same transition with the weights of a finite basis drawn given the pairs of all sequences; an
+    /// exact Gaussian process stays as it is.
+    pub(crate) fn with_drawn_weights<R: Rng + ?Sized>(
+        &self,
+        pairs: &Pairs,
+        rng: &mut R,
+    ) -> Result<Self, NotPositiveDefinite> {
+        let mut drawn = self.clone();
+        if let FunctionPrior::Collapsed(choice) | FunctionPrior::Sampled(choice, _) = &self.prior {
+            let weights = self.blocks().into_iter().map(|dims| {
+                if self.is_known(&dims) {
+                    return Ok(Vec::new());
+                }
+                self.statistics(&dims, choice, self.noise_of(&dims), pairs)?.1.draw_weights(rng)
+            });
+            drawn.prior = FunctionPrior::Sampled(choice.clone(), weights.collect::<Result<_, _>>()?);
+        }
+        Ok(drawn)
+    }
+}
+
+/// The features of a block. A kernel that has none was refused with the model; what remains is numerical.
+fn design(kernels: &[Kernel], choice: &BasisChoice, noise: Vec<f64>) -> Result<Design, NotPositiveDefinite> {
+    Design::new(kernels, choice, noise).map_err(|error| match error {
+        BasisError::Numerical(error) => error,
+        BasisError::NoSpectralDensity { .. } => NotPositiveDefinite { order: 0, index: 0 },
+    })
 }

@@ -2,8 +2,9 @@
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
-use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
-use faer::{MatMut, MatRef, Par};
+use faer::linalg::matmul::triangular::{BlockStructure, matmul};
+use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
+use faer::{Accum, MatMut, MatRef, Par};
 
 /// A matrix of order n, column-major, of which the lower triangle counts; and the room to factor it.
 ///
@@ -89,6 +90,58 @@ impl Dense {
             Some(index) => Err(NotPositiveDefinite { order: n, index }),
             None => Ok(()),
         }
+    }
+
+    /// Adds R' R to the lower triangle, for `n_rows` rows R that lie one after another.
+    pub fn add_gram(&mut self, rows: &[f64], n_rows: usize) {
+        let n = self.n;
+        if n == 0 || n_rows == 0 {
+            return;
+        }
+        let rows = MatRef::from_row_major_slice(&rows[..n_rows * n], n_rows, n);
+        let gram = MatMut::from_column_major_slice_mut(&mut self.data, n, n);
+        matmul(
+            gram,
+            BlockStructure::TriangularLower,
+            Accum::Add,
+            rows.transpose(),
+            BlockStructure::Rectangular,
+            rows,
+            BlockStructure::Rectangular,
+            1.0,
+            Par::Seq,
+        );
+    }
+
+    /// Takes over order and entries of another matrix.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.resize(other.n);
+        self.data.copy_from_slice(&other.data);
+    }
+
+    /// A matrix with the same entries.
+    pub fn duplicate(&self) -> Self {
+        let mut copy = Self::default();
+        copy.copy_from(self);
+        copy
+    }
+
+    /// Becomes the sum of two matrices of its order.
+    pub fn set_sum(&mut self, a: &Self, b: &Self) {
+        for (value, (a, b)) in self.data.iter_mut().zip(a.data.iter().zip(&b.data)) {
+            *value = a + b;
+        }
+    }
+
+    /// `b <- L^{-T} b`.
+    pub fn solve_lower_transposed(&self, b: &mut [f64]) {
+        let n = self.n;
+        if n == 0 {
+            return;
+        }
+        let l = MatRef::from_column_major_slice(&self.data, n, n);
+        let b = MatMut::from_column_major_slice_mut(&mut b[..n], n, 1);
+        solve_upper_triangular_in_place(l.transpose(), b, Par::Seq);
     }
 
     /// `b <- L^{-1} b` for `n_columns` columns that lie one after another.

@@ -5,9 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use super::settings::Settings;
 use super::sink::{Draw, Phase, Sink};
-use super::start::find_start;
+use super::start::{find_start, prepare};
 use super::sweep::{Chain, ChainState, SweepInfo};
 use crate::diagnostics::UpdateRate;
+use crate::dynamics::basis::features::BasisChoice;
 use crate::error::Error;
 use crate::model::compile::Problem;
 use crate::model::orientation::orient;
@@ -49,6 +50,8 @@ pub struct RunReport {
     pub chains: Vec<ChainReport>,
     /// Whether the run was stopped before its end.
     pub cancelled: bool,
+    /// The finite basis that all chains share, if there is one.
+    pub basis: Option<BasisChoice>,
 }
 
 /// Draws from p(x_{0:T}, theta | y): several chains, each from its own cold start.
@@ -62,6 +65,8 @@ pub fn sample(
     sink: &dyn Sink,
     on_progress: &(dyn Fn(&Progress) -> bool + Sync),
 ) -> Result<RunReport, Error> {
+    let prepared = prepare(problem, settings)?;
+    let problem = &prepared;
     settings.check(problem)?;
     let run = Run { problem, settings, sink, on_progress, stop: AtomicBool::new(false) };
     let next = AtomicU32::new(0);
@@ -91,7 +96,7 @@ pub fn sample(
     }
     let mut chains = reports.into_inner().unwrap_or_else(PoisonError::into_inner);
     chains.sort_by_key(|report| report.chain);
-    Ok(RunReport { chains, cancelled: run.stop.into_inner() })
+    Ok(RunReport { chains, cancelled: run.stop.into_inner(), basis: problem.basis().cloned() })
 }
 
 struct Run<'a> {

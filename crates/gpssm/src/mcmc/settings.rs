@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::model::compile::Problem;
+use crate::model::dynamics::{DynamicsSpec, InducingSpec};
 use crate::smc::filter::FilterOptions;
 use crate::smc::proposal::Proposal;
 use crate::smc::resampling::Resampling;
@@ -135,12 +136,20 @@ impl Settings {
         let mut factors = 0.0f64;
         let mut largest = 0.0f64;
         let mut start = 0.0;
+        let mut linear = 0.0;
         for block in transition.blocks() {
             let p = block.len() as f64;
             if block.iter().all(|&d| transition.kernels[d].is_zero()) {
                 continue;
             }
             let (n, t) = (p * all, p * longest);
+            if let Some(w) = n_weights(problem, block.len()) {
+                // Sums, their checkpoints, and rows of the nodes; a factor for each particle of the start.
+                factors += w * w * (8.0 + longest / 512.0) + 4.0 * p * w * nodes(self.particles as f64);
+                start += n_start * w * (0.5 * w + 2.0 * p);
+                linear += (p + 2.0) * all + 2.0 * longest * self.particles.max(n_start as usize) as f64;
+                continue;
+            }
             // Path and reference factors, trunk rows of g, the factor given the future, and three rows for
             // each node and each of its dimensions.
             factors += n * n + t * n + 0.5 * t * t + 3.0 * p * n * nodes(self.particles as f64);
@@ -151,7 +160,23 @@ impl Settings {
         let n = n_start.max(self.particles as f64);
         start += n * (longest + 1.0) * (problem.n_x() as f64 + 1.0);
         // One dense matrix for the factorisation of the moment and one for the hyper-parameters.
-        let numbers = (factors.max(start) + 2.0 * largest) * self.n_threads() as f64;
+        let numbers = (factors.max(start) + linear + 2.0 * largest) * self.n_threads() as f64;
         (8.0 * numbers) as u64
     }
+}
+
+/// Weights of a block of `p` dimensions, if the prior is a finite basis.
+fn n_weights(problem: &Problem, p: usize) -> Option<f64> {
+    let most = match &problem.model().dynamics {
+        DynamicsSpec::Exact => return None,
+        DynamicsSpec::Fic { inducing, .. } | DynamicsSpec::Dtc { inducing, .. } => match inducing {
+            InducingSpec::Given(points) => points.len(),
+            InducingSpec::Grid(counts) => counts.iter().product(),
+            InducingSpec::KMeans(n) | InducingSpec::Greedy(n) => *n,
+        },
+        DynamicsSpec::Hilbert { functions, .. } => *functions,
+        DynamicsSpec::Fourier { frequencies, .. } => 2 * frequencies,
+    };
+    // Linear and constant parts add a few.
+    Some((p * (most + problem.n_x() + problem.model().n_u)) as f64)
 }

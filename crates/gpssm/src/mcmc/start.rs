@@ -3,7 +3,11 @@
 use super::settings::Settings;
 use super::sweep::ChainState;
 use crate::error::Error;
+use crate::kernel::Kernel;
+use crate::model::choose::{choose, needs_path, provisional};
 use crate::model::compile::Problem;
+use crate::model::dynamics::DynamicsSpec;
+use crate::points::Points;
 use crate::random::{Purpose, stream};
 use crate::smc::filter::{FilterError, FilterOptions, SharedPairs, particle_filter};
 
@@ -58,6 +62,39 @@ pub fn find_start(
         }),
     }
 }
+
+/// The problem with its finite basis chosen, if its description asks for one: from a warm-up path that depends on
+/// seed, data and description only, so that all chains share it.
+pub fn prepare(problem: &Problem, settings: &Settings) -> Result<Problem, Error> {
+    let spec = &problem.model().dynamics;
+    if *spec == DynamicsSpec::Exact || problem.basis().is_some() {
+        return Ok(problem.clone());
+    }
+    let n_z = problem.n_x() + problem.model().n_u;
+    let mut visited = Points::new(n_z);
+    let mut theta = problem.table().sample(&mut stream(settings.seed, 0, Purpose::Basis, 0, 2))?;
+    if needs_path(spec) {
+        let warm_up = problem.with_basis(provisional(problem, settings.seed, PROVISIONAL));
+        // A number of its own, that no chain has.
+        if let Some(start) = find_start(&warm_up, settings, u32::MAX, &mut |_| true)? {
+            for (path, sequence) in start.state.paths.iter().zip(problem.sequences()) {
+                for (t, x) in path.chunks_exact(problem.n_x()).enumerate() {
+                    visited.push_parts(x, sequence.u(t));
+                }
+            }
+            theta = start.state.theta;
+        }
+    }
+    let kernels = problem.bind_transition(&theta).kernels;
+    let kernel = Kernel::Sum(kernels.into_iter().filter(|kernel| !kernel.is_zero()).collect());
+    match choose(problem, settings.seed, &visited, &kernel)? {
+        Some(basis) => Ok(problem.with_basis(basis)),
+        None => Ok(problem.clone()),
+    }
+}
+
+/// Inducing inputs of the warm-up path.
+const PROVISIONAL: usize = 30;
 
 enum Attempt {
     Filter(FilterError),

@@ -119,11 +119,28 @@ impl<'a> Chain<'a> {
 
     /// Steps b and c.
     pub fn update_states(&mut self, info: &mut SweepInfo) {
-        let model = self.problem.bind(&self.state.theta);
+        let mut model = self.problem.bind(&self.state.theta);
+        let sampled = self.problem.model().dynamics.is_sampled();
+        if sampled {
+            // Weights given all paths, then each path given the weights: theta moved with them integrated out.
+            let mut shared = SharedPairs::none(self.problem.n_x(), self.problem.model().n_u);
+            for (path, sequence) in self.state.paths.iter().zip(self.problem.sequences()) {
+                shared.add(&model.transition, path, sequence);
+            }
+            let mut rng = stream(self.seed, self.chain, Purpose::Weights, self.state.sweep, 0);
+            match model.transition.with_drawn_weights(&shared.0, &mut rng) {
+                Ok(transition) => model.transition = transition,
+                Err(_) => {
+                    info.filter_failures += self.problem.sequences().len() as u64;
+                    return;
+                }
+            }
+        }
         for (s, sequence) in self.problem.sequences().iter().enumerate() {
             let mut rng = stream(self.seed, self.chain, Purpose::States, self.state.sweep, s as u64);
             let mut shared = SharedPairs::none(self.problem.n_x(), sequence.n_u());
-            for (other, path) in self.state.paths.iter().enumerate().filter(|(other, _)| *other != s) {
+            let others = self.state.paths.iter().enumerate().filter(|(other, _)| *other != s && !sampled);
+            for (other, path) in others {
                 shared.add(&model.transition, path, &self.problem.sequences()[other]);
             }
             let x_ref = &self.state.paths[s];

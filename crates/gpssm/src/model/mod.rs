@@ -1,6 +1,7 @@
 //! What the user describes, as plain data, and what becomes of it.
 //!
 //! - [`spec`]: the model; [`kernel`], [`symmetry`]: its parts
+//! - [`dynamics`]: the prior over f, exact or a finite basis; `choose`: that basis from the data
 //! - [`functions`]: user functions by name, the part that is code
 //! - [`prior`], [`scale_prior`], [`covariance_prior`]: priors of numbers, noise scales and covariances
 //! - [`family`]: distributions of an output given its predictor
@@ -9,8 +10,10 @@
 //! - `ready_made`: models that many users start from
 //! - [`orientation`]: which branch of a symmetry a path is on
 
+pub(crate) mod choose;
 pub mod compile;
 pub mod covariance_prior;
+pub mod dynamics;
 pub mod family;
 pub mod functions;
 pub mod kernel;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::dynamics::DynamicsSpec;
 use super::kernel::KernelSpec;
 use super::spec::{
     FunctionSpec, InitialSpec, Model, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
@@ -31,6 +32,7 @@ impl Model {
             states: (0..n_x).map(|_| state()).collect(),
             n_u,
             n_y,
+            dynamics: DynamicsSpec::default(),
             process_noise: ProcessNoiseSpec::default(),
             sensor: SensorSpec::default(),
             initial: InitialSpec::Default,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::covariance_prior::CovariancePrior;
+use super::dynamics::DynamicsSpec;
 use super::kernel::KernelSpec;
 use super::prior::Prior;
 use super::scale_prior::ScalePrior;
@@ -24,6 +25,9 @@ pub struct Model {
     pub n_u: usize,
     /// Number of outputs.
     pub n_y: usize,
+    /// The prior over f: the Gaussian process itself, or a finite basis in its place.
+    #[serde(default)]
+    pub dynamics: DynamicsSpec,
     /// Process noise Q of the states that are not lags.
     #[serde(default)]
     pub process_noise: ProcessNoiseSpec,

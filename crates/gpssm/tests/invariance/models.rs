@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gpssm::Points;
-use gpssm::dynamics::transition::{ProcessNoise, Transition};
+use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
 use gpssm::function::{ScalarFunction, UserFunction};
 use gpssm::initial::BoundInitial;
 use gpssm::kernel::{Kernel, Shape};
@@ -41,6 +41,7 @@ pub fn scalar() -> StateSpace {
             means: vec![ScalarFunction::Zero],
             noise: ProcessNoise::Diagonal(vec![0.1]),
             lags: vec![None],
+            prior: FunctionPrior::Exact,
         },
         sensor: linear(1, &[1.0], &[0.3]),
         initial: standard(1),
@@ -55,6 +56,7 @@ pub fn sloped(slope: f64, signal: f64, q: f64, r: f64) -> StateSpace {
             means: vec![ScalarFunction::Linear { weights: vec![slope], offset: 0.0 }],
             noise: ProcessNoise::Diagonal(vec![q]),
             lags: vec![None],
+            prior: FunctionPrior::Exact,
         },
         sensor: linear(1, &[1.0], &[r]),
         initial: standard(1),
@@ -80,6 +82,7 @@ pub fn planar(noise: ProcessNoise) -> StateSpace {
             ],
             noise,
             lags: vec![None; 2],
+            prior: FunctionPrior::Exact,
         },
         sensor: linear(2, &[1.0, 0.5, 0.4], &[0.2]),
         initial: BoundInitial::Gaussian { mean: vec![0.2, -0.3], chol: vec![0.8, 0.0, 0.3, 0.6] },
@@ -139,6 +142,7 @@ pub fn lagged(weight: f64) -> StateSpace {
             means: vec![ScalarFunction::Zero, ScalarFunction::Zero],
             noise: ProcessNoise::Diagonal(vec![0.1, 0.0]),
             lags: vec![None, Some(0)],
+            prior: FunctionPrior::Exact,
         },
         sensor: linear(2, &[1.0, weight], &[0.3]),
         initial: BoundInitial::Gaussian { mean: vec![0.0, 0.3], chol: vec![1.0, 0.0, 0.4, 0.8] },
@@ -162,6 +166,7 @@ pub fn twice_lagged() -> StateSpace {
             means: vec![ScalarFunction::Zero; 4],
             noise: ProcessNoise::Full(noise),
             lags: vec![None, Some(0), Some(1), None],
+            prior: FunctionPrior::Exact,
         },
         sensor: linear(4, &[1.0, 0.0, -0.6, 0.5], &[0.3]),
         initial: standard(4),

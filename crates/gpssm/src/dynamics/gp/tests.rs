@@ -1,6 +1,6 @@
 //! What is refused, and the special dimensions. The values have golden and property tests of their own.
 
-use crate::dynamics::transition::{ProcessNoise, Transition};
+use crate::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
 use crate::error::Error;
 use crate::function::ScalarFunction;
 use crate::kernel::Kernel;
@@ -16,6 +16,7 @@ fn transition() -> Transition {
         means: vec![ScalarFunction::Zero, ScalarFunction::Zero, ScalarFunction::Component(0)],
         noise: ProcessNoise::Full(vec![0.2, 0.0, 0.05, 0.0, 0.0, 0.0, 0.05, 0.0, 0.1]),
         lags: vec![None, Some(0), None],
+        prior: FunctionPrior::Exact,
     }
 }
 

@@ -14,12 +14,16 @@ use self::function::CompiledFunction;
 use self::kernel::CompiledKernel;
 use self::sensor::CompiledSensor;
 use super::covariance_prior::CovariancePrior;
+use super::dynamics::{DynamicsSpec, InducingSpec};
 use super::functions::Functions;
 use super::parameters::ParameterTable;
 use super::prior::Prior;
 use super::scale_prior::ScalePrior;
 use super::spec::{FunctionRef, InitialSpec, Model, ProcessNoiseSpec, TransitionSpec};
-use crate::dynamics::transition::{ProcessNoise, Transition};
+use crate::dynamics::basis::features::{Basis, BasisChoice, BasisError};
+use crate::dynamics::basis::fourier::FourierChoice;
+use crate::dynamics::basis::hilbert::HilbertChoice;
+use crate::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
 use crate::error::Error;
 use crate::function::{ScalarFunction, StateFunction};
 use crate::initial::BoundInitial;
@@ -45,6 +49,8 @@ pub struct Problem {
     noise: CompiledNoise,
     sensor: CompiledSensor,
     initial: BoundInitial,
+    /// The finite basis, once it is chosen.
+    basis: Option<BasisChoice>,
 }
 
 #[derive(Clone, Debug)]
@@ -92,8 +98,11 @@ impl Problem {
             sequence.mapped(|k, y| scaling.y.to_internal(k, y), |c, u| scaling.u.to_internal(c, u))
         });
         let sequences = sequences.collect();
-        let problem = Self { model, record, sequences, scaling, table, states, noise, sensor, initial };
+        let basis = None;
+        let problem =
+            Self { model, record, sequences, scaling, table, states, noise, sensor, initial, basis };
         super::orientation::check(&problem)?;
+        problem.check_dynamics()?;
         Ok(problem)
     }
 
@@ -127,6 +136,74 @@ impl Problem {
         self.states.len()
     }
 
+    /// The finite basis that was chosen for this run.
+    pub fn basis(&self) -> Option<&BasisChoice> {
+        self.basis.as_ref()
+    }
+
+    /// The same problem with a finite basis in place of the exact Gaussian process.
+    pub fn with_basis(&self, basis: BasisChoice) -> Self {
+        Self { basis: Some(basis), ..self.clone() }
+    }
+
+    /// Refuses bases that the kernels do not have, and sizes that make no sense.
+    fn check_dynamics(&self) -> Result<(), Error> {
+        let n_z = self.n_x() + self.model.n_u;
+        let refuse = |message: String| Err(Error::model("dynamics", message));
+        let inducing = |spec: &InducingSpec| match spec {
+            InducingSpec::Given(rows) if rows.is_empty() => refuse("no inducing inputs are given".into()),
+            InducingSpec::Given(rows) => match rows.iter().position(|row| row.len() != n_z) {
+                Some(i) => refuse(format!("inducing input {i} has {} components, not {n_z}", rows[i].len())),
+                None if rows.iter().flatten().any(|z| !z.is_finite()) => {
+                    refuse("inducing inputs must be finite".into())
+                }
+                None => Ok(()),
+            },
+            InducingSpec::Grid(counts) if counts.len() != n_z || counts.contains(&0) => {
+                refuse(format!("a grid needs {n_z} positive numbers, one for each component of (x, u)"))
+            }
+            InducingSpec::Grid(_) => Ok(()),
+            InducingSpec::KMeans(n) | InducingSpec::Greedy(n) if *n == 0 => {
+                refuse("at least one inducing input is needed".into())
+            }
+            InducingSpec::KMeans(_) | InducingSpec::Greedy(_) => Ok(()),
+        };
+        let probe = match &self.model.dynamics {
+            DynamicsSpec::Exact => return Ok(()),
+            DynamicsSpec::Fic { inducing: spec, .. } | DynamicsSpec::Dtc { inducing: spec, .. } => {
+                return inducing(spec);
+            }
+            DynamicsSpec::Hilbert { functions, half_width, .. } => {
+                if *functions == 0 {
+                    return refuse("at least one function is needed".into());
+                }
+                let bad = half_width.iter().any(|l| !(*l > 0.0 && l.is_finite()));
+                if !half_width.is_empty() && (half_width.len() != n_z || bad) {
+                    return refuse(format!(
+                        "half_width needs {n_z} positive numbers, one for each of (x, u)"
+                    ));
+                }
+                let (center, half_width) = (vec![0.0; n_z], vec![1.0; n_z]);
+                BasisChoice::Hilbert(Arc::new(HilbertChoice { center, half_width, n_functions: 1 }))
+            }
+            DynamicsSpec::Fourier { frequencies, .. } => {
+                if *frequencies == 0 {
+                    return refuse("at least one frequency is needed".into());
+                }
+                let (directions, radii) = (vec![0.5; n_z], vec![[1.0; 5]]);
+                BasisChoice::Fourier(Arc::new(FourierChoice { directions, radii, n_components: n_z }))
+            }
+        };
+        // The kinds of the kernels do not depend on theta.
+        let transition = self.bind_transition(&vec![1.0; self.table.len()]);
+        for (d, kernel) in transition.kernels.iter().enumerate().filter(|(_, kernel)| !kernel.is_zero()) {
+            if let Err(error @ BasisError::NoSpectralDensity { .. }) = Basis::new(kernel, &probe) {
+                return Err(Error::model(format!("states[{d}].kernel"), error.to_string()));
+            }
+        }
+        Ok(())
+    }
+
     /// The model with numbers, in internal units.
     pub fn bind(&self, theta: &[f64]) -> StateSpace {
         StateSpace {
@@ -148,6 +225,7 @@ impl Problem {
             means: Vec::new(),
             noise: ProcessNoise::Diagonal(Vec::new()),
             lags: vec![None; n_x],
+            prior: self.basis.clone().map_or(FunctionPrior::Exact, FunctionPrior::Collapsed),
         };
         for (d, state) in self.states.iter().enumerate() {
             let (kernel, mean) = match state {

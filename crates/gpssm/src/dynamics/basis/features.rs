@@ -1,0 +1,158 @@
+//! Whitened features of one state dimension.
+
+use std::sync::Arc;
+
+use super::fourier::FourierBasis;
+use super::hilbert::HilbertBasis;
+use super::inducing::InducingBasis;
+use crate::kernel::Kernel;
+use crate::linalg::dense::NotPositiveDefinite;
+use crate::points::Points;
+
+/// What was chosen once for a run: it is part of the model, not of theta.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BasisChoice {
+    /// Fully independent conditional (the paper's section 4) on inducing inputs.
+    Fic(Arc<Points>),
+    /// The same without its correction of the variance.
+    Dtc(Arc<Points>),
+    /// Laplace eigenfunctions on a box.
+    Hilbert(Arc<super::hilbert::HilbertChoice>),
+    /// Random Fourier features.
+    Fourier(Arc<super::fourier::FourierChoice>),
+}
+
+/// Why a kernel has no basis of this kind.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BasisError {
+    /// Only some kernels have a spectral density of their own.
+    #[error(
+        "the {kind} kernel has no spectral density here: use squared exponential or Matern 1/2, 3/2, 5/2, or a \
+         basis of inducing inputs"
+    )]
+    NoSpectralDensity {
+        /// The kernel.
+        kind: &'static str,
+    },
+    /// The covariance of the inducing inputs is singular.
+    #[error("inducing inputs: {0}")]
+    Numerical(#[from] NotPositiveDefinite),
+}
+
+/// A part of the basis.
+#[derive(Clone, Debug)]
+enum Part {
+    /// sigma_c z_c: the exact feature of a linear kernel.
+    Linear {
+        component: usize,
+        sigma: f64,
+    },
+    /// The exact feature of a constant kernel.
+    Constant {
+        sigma: f64,
+    },
+    Inducing(InducingBasis),
+    Hilbert(HilbertBasis),
+    Fourier(FourierBasis),
+}
+
+/// The basis of one state dimension with numbers for the kernel's hyper-parameters.
+#[derive(Clone, Debug)]
+pub struct Basis {
+    parts: Vec<Part>,
+    n: usize,
+}
+
+impl Basis {
+    /// The basis of a kernel. Linear and constant parts of a sum enter as exact features.
+    pub fn new(kernel: &Kernel, choice: &BasisChoice) -> Result<Self, BasisError> {
+        let mut parts = Vec::new();
+        let mut rest = Vec::new();
+        split(kernel, &mut parts, &mut rest);
+        match choice {
+            BasisChoice::Fic(points) | BasisChoice::Dtc(points) => {
+                if !rest.is_empty() {
+                    let corrected = matches!(choice, BasisChoice::Fic(_));
+                    parts.push(Part::Inducing(InducingBasis::new(Kernel::Sum(rest), points, corrected)?));
+                }
+            }
+            BasisChoice::Hilbert(choice) => {
+                for kernel in &rest {
+                    parts.push(Part::Hilbert(HilbertBasis::new(kernel, choice)?));
+                }
+            }
+            BasisChoice::Fourier(choice) => {
+                for kernel in &rest {
+                    parts.push(Part::Fourier(FourierBasis::new(kernel, choice)?));
+                }
+            }
+        }
+        let n = parts.iter().map(Part::len).sum();
+        Ok(Self { parts, n })
+    }
+
+    /// Number of features.
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// phi(z) of all points, row-major (point, feature), and what FIC adds to the noise at each point.
+    pub fn evaluate(&self, z: &Points, phi: &mut Vec<f64>, extra: &mut Vec<f64>) {
+        phi.clear();
+        phi.resize(z.len() * self.n, 0.0);
+        extra.clear();
+        extra.resize(z.len(), 0.0);
+        let mut at = 0;
+        for part in &self.parts {
+            match part {
+                Part::Linear { component, sigma } => {
+                    for (i, z) in z.column(*component).iter().enumerate() {
+                        phi[i * self.n + at] = sigma * z;
+                    }
+                }
+                Part::Constant { sigma } => (0..z.len()).for_each(|i| phi[i * self.n + at] = *sigma),
+                Part::Inducing(basis) => basis.evaluate(z, self.n, at, phi, extra),
+                Part::Hilbert(basis) => basis.evaluate(z, self.n, at, phi),
+                Part::Fourier(basis) => basis.evaluate(z, self.n, at, phi),
+            }
+            at += part.len();
+        }
+    }
+
+    /// Jitter that had to be added to the covariance of the inducing inputs, relative to its diagonal.
+    pub fn relative_jitter(&self) -> f64 {
+        let jitter =
+            |part: &Part| if let Part::Inducing(basis) = part { basis.relative_jitter() } else { 0.0 };
+        self.parts.iter().map(jitter).fold(0.0, f64::max)
+    }
+}
+
+impl Part {
+    fn len(&self) -> usize {
+        match self {
+            Self::Linear { .. } | Self::Constant { .. } => 1,
+            Self::Inducing(basis) => basis.len(),
+            Self::Hilbert(basis) => basis.len(),
+            Self::Fourier(basis) => basis.len(),
+        }
+    }
+}
+
+/// Takes sums apart: exact features into `parts`, the other kernels into `rest`.
+fn split(kernel: &Kernel, parts: &mut Vec<Part>, rest: &mut Vec<Kernel>) {
+    match kernel {
+        Kernel::Sum(kernels) => kernels.iter().for_each(|kernel| split(kernel, parts, rest)),
+        Kernel::Linear { components, variance } => {
+            for (&component, variance) in components.iter().zip(variance) {
+                parts.push(Part::Linear { component, sigma: variance.sqrt() });
+            }
+        }
+        Kernel::Constant { variance } => parts.push(Part::Constant { sigma: variance.sqrt() }),
+        other => rest.push(other.clone()),
+    }
+}

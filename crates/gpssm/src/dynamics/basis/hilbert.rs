@@ -1,0 +1,170 @@
+//! Laplace eigenfunctions on a box (Solin, Särkkä 2020, doi 10.1007/s11222-019-09886-w):
+//!
+//! ```text
+//! k(z, z') ~ sum_j S(sqrt(lambda_j)) psi_j(z) psi_j(z'),
+//! psi_j(z) = prod_c sin(pi j_c (z_c + L_c) / (2 L_c)) / sqrt(L_c),  lambda_j = sum_c (pi j_c / (2 L_c))^2
+//! ```
+//!
+//! Outside the box the features are zero, so f is its mean there.
+
+use std::f64::consts::PI;
+
+use serde::{Deserialize, Serialize};
+use statrs::function::gamma::ln_gamma;
+
+use super::features::BasisError;
+use crate::kernel::{Kernel, Shape};
+use crate::points::Points;
+
+/// A box around the data, and how many functions a kernel gets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HilbertChoice {
+    /// Centre of the box, for each component of z, internal units.
+    pub center: Vec<f64>,
+    /// Half-widths of the box.
+    pub half_width: Vec<f64>,
+    /// Functions for each kernel of a sum.
+    pub n_functions: usize,
+}
+
+/// Log spectral density of a stationary kernel at angular frequencies omega, one for each of its
+/// components; none if it has no closed form here.
+///
+/// Squared exponential: sigma^2 (2 pi)^(D/2) prod ell exp(-|ell omega|^2 / 2). Matérn nu: sigma^2
+/// 2^D pi^(D/2) Gamma(nu + D/2) (2 nu)^nu / Gamma(nu) prod ell (2 nu + |ell omega|^2)^-(nu + D/2).
+pub fn log_spectral_density(shape: Shape, variance: f64, ell: &[f64], omega: &[f64]) -> Option<f64> {
+    let d = ell.len() as f64;
+    let square: f64 = ell.iter().zip(omega).map(|(ell, omega)| (ell * omega).powi(2)).sum();
+    let log_ell: f64 = ell.iter().map(|ell| ell.ln()).sum();
+    let matern = |nu: f64| {
+        d * 2f64.ln() + 0.5 * d * PI.ln() + ln_gamma(nu + 0.5 * d) - ln_gamma(nu) + nu * (2.0 * nu).ln()
+            - (nu + 0.5 * d) * (2.0 * nu + square).ln()
+    };
+    let shape = match shape {
+        Shape::SquaredExponential => 0.5 * d * (2.0 * PI).ln() - 0.5 * square,
+        Shape::Matern12 => matern(0.5),
+        Shape::Matern32 => matern(1.5),
+        Shape::Matern52 => matern(2.5),
+        Shape::RationalQuadratic { .. } => return None,
+    };
+    Some(variance.ln() + log_ell + shape)
+}
+
+/// The name of a kernel without spectral density.
+pub(super) fn refused(kernel: &Kernel) -> BasisError {
+    let kind = match kernel {
+        Kernel::Stationary { .. } => "rational quadratic",
+        Kernel::Periodic { .. } => "periodic",
+        Kernel::Product(_) => "product",
+        Kernel::Linear { .. } | Kernel::Constant { .. } | Kernel::Sum(_) => "composed",
+    };
+    BasisError::NoSpectralDensity { kind }
+}
+
+/// The functions of one kernel, with the square root of the spectral density as their scale.
+#[derive(Clone, Debug)]
+pub struct HilbertBasis {
+    components: Vec<usize>,
+    center: Vec<f64>,
+    half_width: Vec<f64>,
+    scale: Vec<f64>,
+    /// Largest j_c of each component, and where the sine of each j_c stands in one table of all of them,
+    /// (component, function).
+    largest: Vec<usize>,
+    places: Vec<usize>,
+}
+
+impl HilbertBasis {
+    /// The functions of smallest eigenvalue on the kernel's components.
+    pub fn new(kernel: &Kernel, choice: &HilbertChoice) -> Result<Self, BasisError> {
+        let Kernel::Stationary { shape, variance, components, ell } = kernel else {
+            return Err(refused(kernel));
+        };
+        let pick = |values: &[f64]| components.iter().map(|&c| values[c]).collect::<Vec<_>>();
+        let (center, half_width) = (pick(&choice.center), pick(&choice.half_width));
+        let indices = smallest(&half_width, choice.n_functions);
+        let d = components.len();
+        let mut scale = Vec::with_capacity(choice.n_functions);
+        for index in indices.chunks_exact(d) {
+            let omega: Vec<f64> =
+                index.iter().zip(&half_width).map(|(&j, l)| PI * j as f64 / (2.0 * l)).collect();
+            let log_density =
+                log_spectral_density(*shape, *variance, ell, &omega).ok_or_else(|| refused(kernel))?;
+            let volume: f64 = half_width.iter().map(|l| l.ln()).sum();
+            scale.push((0.5 * (log_density - volume)).exp());
+        }
+        let largest: Vec<usize> =
+            (0..d).map(|c| indices.iter().skip(c).step_by(d).copied().max().unwrap_or(1)).collect();
+        let mut places = Vec::with_capacity(indices.len());
+        let mut table = 0;
+        for (c, largest) in largest.iter().enumerate() {
+            places.extend(indices.iter().skip(c).step_by(d).map(|j| table + j));
+            table += largest + 1;
+        }
+        Ok(Self { components: components.clone(), center, half_width, scale, largest, places })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.scale.len()
+    }
+
+    pub(super) fn evaluate(&self, z: &Points, stride: usize, offset: usize, phi: &mut [f64]) {
+        let n = self.len();
+        let mut sines = vec![0.0; self.largest.iter().map(|largest| largest + 1).sum()];
+        'points: for i in 0..z.len() {
+            let row = &mut phi[i * stride + offset..i * stride + offset + n];
+            let mut table = &mut sines[..];
+            for (c, &component) in self.components.iter().enumerate() {
+                let position = (z.column(component)[i] - self.center[c]) / self.half_width[c];
+                // NaN is outside too.
+                if position.is_nan() || position.abs() >= 1.0 {
+                    row.fill(0.0);
+                    continue 'points;
+                }
+                // sin((j + 1) a) = 2 cos(a) sin(j a) - sin((j - 1) a).
+                let (sine, cosine) = (0.5 * PI * (position + 1.0)).sin_cos();
+                let (own, rest) = table.split_at_mut(self.largest[c] + 1);
+                own[1] = sine;
+                for j in 2..own.len() {
+                    own[j] = 2.0 * cosine * own[j - 1] - own[j - 2];
+                }
+                table = rest;
+            }
+            row.copy_from_slice(&self.scale);
+            for places in self.places.chunks_exact(n) {
+                for (value, &place) in row.iter_mut().zip(places) {
+                    *value *= sines[place];
+                }
+            }
+        }
+    }
+}
+
+/// The `n` multi-indices j >= 1 with the smallest sum of (j_c / L_c)^2, ties in lexicographic order.
+fn smallest(half_width: &[f64], n: usize) -> Vec<usize> {
+    let d = half_width.len();
+    let key =
+        |index: &[usize]| -> f64 { index.iter().zip(half_width).map(|(&j, l)| (j as f64 / l).powi(2)).sum() };
+    let mut chosen = Vec::with_capacity(n * d);
+    // Candidates next to what was chosen: each has all its predecessors chosen before it.
+    let mut candidates: Vec<Vec<usize>> = vec![vec![1; d]];
+    while chosen.len() < n * d {
+        let best = (0..candidates.len())
+            .min_by(|&a, &b| {
+                key(&candidates[a])
+                    .total_cmp(&key(&candidates[b]))
+                    .then_with(|| candidates[a].cmp(&candidates[b]))
+            })
+            .unwrap_or(0);
+        let index = candidates.swap_remove(best);
+        for c in 0..d {
+            let mut next = index.clone();
+            next[c] += 1;
+            if !candidates.contains(&next) && !chosen.chunks_exact(d).any(|other| other == next) {
+                candidates.push(next);
+            }
+        }
+        chosen.extend(index);
+    }
+    chosen
+}

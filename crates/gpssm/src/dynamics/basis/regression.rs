@@ -1,0 +1,231 @@
+//! Bayesian linear regression on whitened features: what a finite-basis prior over f comes to.
+//!
+//! A pair (z, x') says p things of the weights of its block, each with unit noise once it is whitened by the
+//! factor of N(z) = Q + diag(what FIC leaves unexplained): rows H with target rho, rho = H w + e. Statistics add
+//! over pairs, A = sum H' H, b = sum H' rho, and
+//!
+//! ```text
+//! log p = -1/2 (n log 2 pi + log |I + A| + sum rho^2 - b' (I + A)^{-1} b) - sum log |L_N|
+//! ```
+
+use std::f64::consts::PI;
+
+use rand::{Rng, RngExt};
+use rand_distr::StandardNormal;
+
+use super::features::{Basis, BasisChoice, BasisError};
+use crate::dynamics::block::Pairs;
+use crate::kernel::Kernel;
+use crate::linalg::dense::{Dense, NotPositiveDefinite};
+use crate::linalg::panels::{TriangularPanels, padded};
+use crate::linalg::rotations::{Rotations, rank_one_update};
+use crate::linalg::small;
+use crate::points::Points;
+
+/// The features of p state dimensions that share one set of weights.
+#[derive(Clone, Debug)]
+pub(crate) struct Design {
+    bases: Vec<Basis>,
+    /// Process noise covariance, row-major.
+    noise: Vec<f64>,
+    n_weights: usize,
+}
+
+/// Whitened rows of some points.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rows {
+    /// (point, dimension, weight).
+    pub rows: Vec<f64>,
+    /// Factors of N(z), (point, p, p).
+    pub chol: Vec<f64>,
+    extra: Vec<f64>,
+}
+
+impl Design {
+    pub(crate) fn new(kernels: &[Kernel], choice: &BasisChoice, noise: Vec<f64>) -> Result<Self, BasisError> {
+        let bases = kernels.iter().map(|kernel| Basis::new(kernel, choice)).collect::<Result<Vec<_>, _>>()?;
+        let n_weights = bases.iter().map(Basis::len).sum();
+        Ok(Self { bases, noise, n_weights })
+    }
+
+    /// State dimensions.
+    pub(crate) fn p(&self) -> usize {
+        self.bases.len()
+    }
+
+    /// Weights of all dimensions.
+    pub(crate) fn n_weights(&self) -> usize {
+        self.n_weights
+    }
+
+    /// Rows H before they are whitened, (point, dimension, weight), and what FIC adds to the noise, (point,
+    /// dimension).
+    pub(crate) fn features(&self, z: &Points, rows: &mut Vec<f64>, extra: &mut Vec<f64>) {
+        let (p, w) = (self.p(), self.n_weights);
+        rows.clear();
+        rows.resize(z.len() * p * w, 0.0);
+        extra.clear();
+        extra.resize(z.len() * p, 0.0);
+        let (mut phi, mut more) = (Vec::new(), Vec::new());
+        let mut offset = 0;
+        for (d, basis) in self.bases.iter().enumerate() {
+            let m = basis.len();
+            basis.evaluate(z, &mut phi, &mut more);
+            for i in 0..z.len() {
+                let at = (i * p + d) * w + offset;
+                rows[at..at + m].copy_from_slice(&phi[i * m..(i + 1) * m]);
+                extra[i * p + d] = more[i];
+            }
+            offset += m;
+        }
+    }
+
+    /// Whitened rows of all points; fails if a noise covariance cannot be factored.
+    pub(crate) fn rows(&self, z: &Points, out: &mut Rows) -> Result<(), NotPositiveDefinite> {
+        let (p, w) = (self.p(), self.n_weights);
+        self.features(z, &mut out.rows, &mut out.extra);
+        out.chol.clear();
+        for extra in out.extra.chunks_exact(p) {
+            let from = out.chol.len();
+            out.chol.extend_from_slice(&self.noise);
+            extra.iter().enumerate().for_each(|(d, extra)| out.chol[from + d * p + d] += extra);
+        }
+        for (rows, chol) in out.rows.chunks_exact_mut(p * w).zip(out.chol.chunks_exact_mut(p * p)) {
+            if !small::cholesky(chol, p) {
+                return Err(NotPositiveDefinite { order: p, index: 0 });
+            }
+            // Row k of L^{-1} H, from the rows before it.
+            for k in 0..p {
+                let (before, row) = rows.split_at_mut(k * w);
+                let row = &mut row[..w];
+                for (j, other) in before.chunks_exact(w).enumerate() {
+                    row.iter_mut().zip(other).for_each(|(value, other)| *value -= chol[k * p + j] * other);
+                }
+                row.iter_mut().for_each(|value| *value /= chol[k * p + k]);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sums over pairs: I + A (lower triangle), b, sum of rho^2 and of log |L_N|, and how many rows.
+pub(crate) struct Statistics {
+    pub gram: Dense,
+    pub b: Vec<f64>,
+    pub square: f64,
+    pub log_noise: f64,
+    pub n: usize,
+}
+
+/// Points whose features are formed at one time.
+const CHUNK: usize = 512;
+
+impl Statistics {
+    /// No pairs: I + A = I.
+    pub(crate) fn new(n_weights: usize) -> Self {
+        let mut gram = Dense::default();
+        gram.resize(n_weights);
+        for j in 0..n_weights {
+            let column = gram.lower_column_mut(j);
+            column.fill(0.0);
+            column[0] = 1.0;
+        }
+        Self { gram, b: vec![0.0; n_weights], square: 0.0, log_noise: 0.0, n: 0 }
+    }
+
+    /// Adds the pairs in `range`; `dims` are the block's dimensions.
+    pub(crate) fn add(
+        &mut self,
+        design: &Design,
+        dims: &[usize],
+        pairs: &Pairs,
+        range: std::ops::Range<usize>,
+    ) -> Result<(), NotPositiveDefinite> {
+        let (p, w) = (design.p(), design.n_weights());
+        let mut rows = Rows::default();
+        let mut points = Points::new(pairs.points.n_components());
+        let mut z = vec![0.0; pairs.points.n_components()];
+        let mut from = range.start;
+        while from < range.end {
+            let to = range.end.min(from + CHUNK);
+            points.clear();
+            for s in from..to {
+                pairs.points.get(s, &mut z);
+                points.push(&z);
+            }
+            design.rows(&points, &mut rows)?;
+            for (i, s) in (from..to).enumerate() {
+                let chol = &rows.chol[i * p * p..(i + 1) * p * p];
+                let mut target = pairs.residual(s, dims);
+                small::solve_lower(chol, p, &mut target);
+                self.log_noise += small::log_diagonal(chol, p);
+                for (target, row) in target.iter().zip(rows.rows[i * p * w..].chunks_exact(w)) {
+                    self.square += target * target;
+                    self.b.iter_mut().zip(row).for_each(|(b, h)| *b += h * target);
+                }
+            }
+            self.gram.add_gram(&rows.rows, (to - from) * p);
+            self.n += (to - from) * p;
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// log p of the pairs with the weights integrated out; the statistics are used up.
+    pub(crate) fn log_evidence(mut self) -> Result<f64, NotPositiveDefinite> {
+        self.gram.factor()?;
+        self.gram.solve_lower(&mut self.b, 1);
+        let explained: f64 = self.b.iter().map(|b| b * b).sum();
+        let quadratic = self.n as f64 * (2.0 * PI).ln() + self.square - explained;
+        Ok(-0.5 * quadratic - self.gram.log_diagonal() - self.log_noise)
+    }
+
+    /// A draw of the weights given the pairs, N((I + A)^{-1} b, (I + A)^{-1}).
+    pub(crate) fn draw_weights<R: Rng + ?Sized>(
+        mut self,
+        rng: &mut R,
+    ) -> Result<Vec<f64>, NotPositiveDefinite> {
+        self.gram.factor()?;
+        self.gram.solve_lower(&mut self.b, 1);
+        for b in &mut self.b {
+            *b += rng.sample::<f64, _>(StandardNormal);
+        }
+        self.gram.solve_lower_transposed(&mut self.b);
+        Ok(self.b)
+    }
+}
+
+/// The factor L of I + A and L^{-1} b, as they grow pair by pair.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WeightFactor {
+    pub factor: TriangularPanels,
+    pub b: Vec<f64>,
+}
+
+impl WeightFactor {
+    /// From statistics.
+    pub(crate) fn set(&mut self, dense: &mut Dense, b: &[f64]) -> Result<(), NotPositiveDefinite> {
+        dense.factor()?;
+        let n = dense.order();
+        self.factor = TriangularPanels::with_capacity(n);
+        self.factor.extend_from(dense, n);
+        self.b.clear();
+        self.b.extend_from_slice(b);
+        dense.solve_lower(&mut self.b, 1);
+        Ok(())
+    }
+
+    /// Adds one whitened row with its target.
+    pub(crate) fn add(&mut self, row: &[f64], target: f64, w: &mut Vec<f64>, rotations: &mut Rotations) {
+        let n = row.len();
+        w.clear();
+        w.extend_from_slice(row);
+        w.resize(padded(n), 0.0);
+        rank_one_update(&mut self.factor, w, rotations);
+        let mut carry = target;
+        for (r, b) in self.b.iter_mut().enumerate() {
+            let (c, s) = (rotations.cosine[r], rotations.sine[r]);
+            (*b, carry) = (c * *b + s * carry, c * carry - s * *b);
+        }
+    }
+}
