@@ -223,7 +223,7 @@ fn choices(n: usize) -> Vec<BasisChoice> {
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let inducing: Vec<Vec<f64>> = (0..6).map(|_| normals(&mut rng, n)).collect();
     let inducing = Arc::new(Points::from_rows(n, inducing.iter().map(Vec::as_slice)));
-    let hilbert = HilbertChoice { center: vec![0.1; n], half_width: vec![5.0; n], n_functions: 9 };
+    let hilbert = HilbertChoice::new(vec![0.1; n], vec![5.0; n], 9);
     let fourier = FourierChoice {
         directions: (0..5 * n).map(|_| rng.random_range(0.01..0.99)).collect(),
         radii: (0..5).map(|_| std::array::from_fn(|_| rng.sample(StandardNormal))).collect(),

@@ -245,7 +245,7 @@ fn hilbert(problem: &Problem, n_functions: usize, half_width: &[f64], visited: &
     let n_z = n_x + problem.model().n_u;
     let flipped = |c: usize| problem.model().symmetries.iter().any(|symmetry| symmetry.flip.contains(&c));
     let ranges = if visited.is_empty() { vec![(0.0, 0.0); n_z] } else { ranges(visited) };
-    let mut choice = HilbertChoice { center: Vec::new(), half_width: Vec::new(), n_functions };
+    let mut choice = HilbertChoice::new(Vec::new(), Vec::new(), n_functions);
     for (c, (low, high)) in ranges.into_iter().enumerate() {
         // A given box stands around the middle of the data, like the internal units.
         let centered = flipped(c) || !half_width.is_empty();

@@ -156,11 +156,9 @@ impl Plain {
         match self {
             Self::Fic(rows) => BasisChoice::Fic(points(rows)),
             Self::Dtc(rows) => BasisChoice::Dtc(points(rows)),
-            Self::Hilbert { center, half_width, n } => BasisChoice::Hilbert(Arc::new(HilbertChoice {
-                center: center.clone(),
-                half_width: half_width.clone(),
-                n_functions: *n,
-            })),
+            Self::Hilbert { center, half_width, n } => {
+                BasisChoice::Hilbert(Arc::new(HilbertChoice::new(center.clone(), half_width.clone(), *n)))
+            }
         }
     }
 

@@ -8,6 +8,7 @@
 //! Outside the box the features are zero, so f is its mean there.
 
 use std::f64::consts::PI;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use statrs::function::gamma::ln_gamma;
@@ -25,6 +26,48 @@ pub struct HilbertChoice {
     pub half_width: Vec<f64>,
     /// Functions for each kernel of a sum.
     pub n_functions: usize,
+    /// Multi-indices of the functions, once they were asked for.
+    #[serde(skip)]
+    pub(crate) indices: IndexCache,
+}
+
+/// Components, and the multi-indices on them.
+type Indices = (Vec<usize>, Arc<Vec<usize>>);
+
+/// The multi-indices on all components that were asked for; they depend on the box alone.
+#[derive(Debug, Default)]
+pub(crate) struct IndexCache(Mutex<Vec<Indices>>);
+
+impl Clone for IndexCache {
+    /// A copy starts empty: what it holds can be found again.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for IndexCache {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl HilbertChoice {
+    /// A box and a number of functions.
+    pub fn new(center: Vec<f64>, half_width: Vec<f64>, n_functions: usize) -> Self {
+        Self { center, half_width, n_functions, indices: IndexCache::default() }
+    }
+
+    /// j_c of all functions on some components of z, row-major (function, component).
+    fn indices_on(&self, components: &[usize]) -> Arc<Vec<usize>> {
+        let mut known = self.indices.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, indices)) = known.iter().find(|(of, _)| of == components) {
+            return Arc::clone(indices);
+        }
+        let half_width: Vec<f64> = components.iter().map(|&c| self.half_width[c]).collect();
+        let indices = Arc::new(smallest(&half_width, self.n_functions));
+        known.push((components.to_vec(), Arc::clone(&indices)));
+        indices
+    }
 }
 
 /// Log spectral density of a stationary kernel at angular frequencies omega, one for each of its
@@ -82,7 +125,7 @@ impl HilbertBasis {
         };
         let pick = |values: &[f64]| components.iter().map(|&c| values[c]).collect::<Vec<_>>();
         let (center, half_width) = (pick(&choice.center), pick(&choice.half_width));
-        let indices = smallest(&half_width, choice.n_functions);
+        let indices = choice.indices_on(components);
         let d = components.len();
         let mut scale = Vec::with_capacity(choice.n_functions);
         for index in indices.chunks_exact(d) {

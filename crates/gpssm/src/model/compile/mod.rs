@@ -184,7 +184,7 @@ impl Problem {
                     ));
                 }
                 let (center, half_width) = (vec![0.0; n_z], vec![1.0; n_z]);
-                BasisChoice::Hilbert(Arc::new(HilbertChoice { center, half_width, n_functions: 1 }))
+                BasisChoice::Hilbert(Arc::new(HilbertChoice::new(center, half_width, 1)))
             }
             DynamicsSpec::Fourier { frequencies, .. } => {
                 if *frequencies == 0 {
