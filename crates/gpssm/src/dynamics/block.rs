@@ -50,7 +50,7 @@ pub(crate) trait Block {
     /// Inputs z and prior means (row-major, by particle) of the births become known.
     fn rows(&mut self, genealogy: &Genealogy, births: &[Birth], z: &Points, mean: &[f64], n_x: usize);
 
-    /// Whether the next state depends on the current one alone: then no older nodes are needed.
+    /// Whether a node knows all that its children need: then no older nodes are kept.
     fn is_markov(&self) -> bool {
         false
     }

@@ -124,6 +124,11 @@ impl Block for ForwardBlock {
         }
     }
 
+    /// All of a path that matters is in the factor that its last node carries.
+    fn is_markov(&self) -> bool {
+        true
+    }
+
     fn n_clamped(&self) -> u64 {
         self.n_clamped
     }
