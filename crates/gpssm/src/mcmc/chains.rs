@@ -65,9 +65,9 @@ pub fn sample(
     sink: &dyn Sink,
     on_progress: &(dyn Fn(&Progress) -> bool + Sync),
 ) -> Result<RunReport, Error> {
+    settings.check(problem)?;
     let prepared = prepare(problem, settings)?;
     let problem = &prepared;
-    settings.check(problem)?;
     let run = Run { problem, settings, sink, on_progress, stop: AtomicBool::new(false) };
     let next = AtomicU32::new(0);
     let reports: Mutex<Vec<ChainReport>> = Mutex::new(Vec::new());
