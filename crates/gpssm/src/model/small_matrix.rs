@@ -57,8 +57,3 @@ pub(crate) fn is_cholesky_factor(chol: &[f64], n: usize) -> bool {
     chol.len() == n * n
         && (0..n).all(|i| chol[i * n + i] > 0.0 && chol[i * n..=i * n + i].iter().all(|x| x.is_finite()))
 }
-
-/// Sum of the logarithms of the diagonal, half the log determinant of `L L^T`.
-pub(crate) fn sum_ln_diagonal(chol: &[f64], n: usize) -> f64 {
-    (0..n).map(|i| chol[i * n + i].ln()).sum()
-}

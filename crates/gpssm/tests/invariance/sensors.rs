@@ -38,7 +38,7 @@ fn log_family(family: &Family, y: f64, eta: f64) -> f64 {
                 - 0.5 * (dof + 1.0) * (1.0 + e * e / dof).ln()
         }
         Family::StochasticVolatility => -0.5 * ((2.0 * PI).ln() + eta + y * y * (-eta).exp()),
-        _ => unimplemented!("no case uses {family:?}"),
+        _ => panic!("no case uses {family:?}"),
     }
 }
 

@@ -5,14 +5,15 @@ use rand_distr::{Distribution, StandardNormal};
 use statrs::function::gamma::ln_gamma;
 use std::f64::consts::{LN_2, PI};
 
-use super::super::small_matrix::{solve_right, squared_norm_of_solve, sum_ln_diagonal};
+use super::super::small_matrix::{solve_right, squared_norm_of_solve};
 use super::super::special::{clamp_positive, sample_ln_gamma_variate};
+use crate::linalg::small::log_diagonal;
 
 /// Log density of `Q = L L^T` for the scale matrix `S = C C^T`.
 pub(super) fn log_density(dof: f64, scale_chol: &[f64], chol: &[f64], n: usize) -> f64 {
     let size = n as f64;
-    let ln_det_scale = 2.0 * sum_ln_diagonal(scale_chol, n);
-    let ln_det = 2.0 * sum_ln_diagonal(chol, n);
+    let ln_det_scale = 2.0 * log_diagonal(scale_chol, n);
+    let ln_det = 2.0 * log_diagonal(chol, n);
     let trace = squared_norm_of_solve(chol, scale_chol, n);
     0.5 * dof * (ln_det_scale - size * LN_2)
         - ln_multivariate_gamma(0.5 * dof, n)
