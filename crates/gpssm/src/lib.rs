@@ -38,10 +38,12 @@
 //! | in the paper | here |
 //! |---|---|
 //! | eq. 2, the model | [`Model`], and with numbers [`StateSpace`](smc::filter::StateSpace) |
-//! | eq. 3, one-step prediction with f integrated out | [`dynamics`] |
-//! | eq. 4, joint density of a path | [`dynamics`] |
+//! | eq. 3, one-step prediction with f integrated out | [`Transition::one_step`](dynamics::transition::Transition::one_step), [`dynamics`] |
+//! | eq. 4, joint density of a path | [`Transition::log_joint`](dynamics::transition::Transition::log_joint) |
 //! | eq. 5, proposals | [`smc::proposal`], [`smc::filter`] |
-//! | eq. 8, ancestor weights | [`dynamics`], [`smc::filter::conditional_filter`] |
+//! | eq. 8, ancestor weights | [`Transition::ancestor_log_weights`](dynamics::transition::Transition::ancestor_log_weights), [`smc::filter::conditional_filter`] |
+//! | section 4, FIC | [`dynamics::basis::inducing`] |
+//! | eq. 11 and 12, posterior of f | [`Transition::f_posterior`](dynamics::transition::Transition::f_posterior) |
 //! | Algorithm 1 | [`mcmc::sweep::Chain::sweep`] |
 //! | section 3.3.2, hyper-parameters | [`mcmc::slice`], [`mcmc::conjugate`] |
 //!
