@@ -53,9 +53,11 @@
 //! - [`dynamics`]: priors over f, for all particles of a filter at once
 //! - [`smc`]: particle filters
 //! - [`mcmc`]: sweeps, chains, starts, sinks
+//! - [`assessment`]: what to make of a run, in words
 //! - [`diagnostics`]: R-hat, effective sample sizes, update rates
 //! - [`linalg`], [`points`], [`scaling`], [`random`]: what these stand on
 
+pub mod assessment;
 pub mod diagnostics;
 pub mod dynamics;
 pub mod error;
@@ -76,9 +78,10 @@ pub use error::Error;
 pub use function::StateFunction;
 pub use initial::InitialDensity;
 pub use kernel::Kernel;
-pub use mcmc::chains::{Progress, RunReport, sample};
+pub use mcmc::chains::{ChainPlan, Progress, RunReport, sample, sample_chains};
 pub use mcmc::settings::Settings;
 pub use mcmc::sink::{Draw, MemorySink, Phase, Sink};
+pub use mcmc::start::prepare;
 pub use model::compile::Problem;
 pub use model::functions::Functions;
 pub use model::kernel::KernelSpec;

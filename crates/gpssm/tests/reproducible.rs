@@ -9,8 +9,8 @@ use gpssm::mcmc::sweep::{Chain, ChainState};
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{SensorNoiseSpec, SensorSpec};
 use gpssm::{
-    Draw, Error, Functions, MemorySink, Model, Phase, Prior, Problem, Record, Sequence, Settings, Sink,
-    sample,
+    ChainPlan, Draw, Error, Functions, MemorySink, Model, Phase, Prior, Problem, Record, Sequence, Settings,
+    Sink, sample, sample_chains,
 };
 
 /// Two sequences with gaps, two states of which one is hidden, a conjugate sensor: every purpose of random
@@ -206,4 +206,65 @@ fn an_error_of_the_sink_ends_the_run() {
         // Other threads may have gone on until they saw the failure.
         assert!(threads > 1 || taken == at + 1, "{taken} draws were offered, the failure was at {at}");
     }
+}
+
+/// Stops after so many sweeps of all chains; keeps the draws and the latest state of every chain.
+struct Interrupted {
+    memory: MemorySink,
+    states: Mutex<Vec<Option<ChainState>>>,
+}
+
+impl Sink for Interrupted {
+    fn take(&self, draw: &Draw) -> Result<(), Error> {
+        // As a store would: through text.
+        let text = serde_json::to_string(draw.state).unwrap();
+        self.states.lock().unwrap()[draw.chain as usize] = Some(serde_json::from_str(&text).unwrap());
+        self.memory.take(draw)
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_and_continued_gives_the_same_draws() {
+    let problem = problem();
+    let settings = settings(3, 2);
+    let unbroken: Vec<_> = draws(&problem, &settings).iter().map(bits).collect();
+    for stop_after in [1, 4, 6, 13, 22, 31, 44] {
+        let mut states: Vec<Option<ChainState>> = vec![None; 3];
+        let mut found = vec![ChainDraws::default(); 3];
+        let mut rounds = 0;
+        while states.iter().flatten().map(|state| state.sweep).sum::<u64>() < 45 {
+            let sink = Interrupted { memory: MemorySink::new(), states: Mutex::new(states.clone()) };
+            let plans: Vec<_> =
+                (0..3).map(|c| ChainPlan { chain: c, from: states[c as usize].clone() }).collect();
+            let sweeps = AtomicU64::new(0);
+            let go_on = |progress: &gpssm::Progress| {
+                progress.phase == Phase::Start || sweeps.fetch_add(1, Ordering::Relaxed) + 1 < stop_after
+            };
+            let report = sample_chains(&problem, &settings, plans, &sink, &go_on).unwrap();
+            assert!(report.chains.iter().all(|chain| chain.start_log_evidence.is_some() == states[chain.chain as usize].is_none()));
+            states = sink.states.into_inner().unwrap();
+            for (chain, more) in found.iter_mut().zip(sink.memory.into_chains()) {
+                chain.theta.extend(more.theta);
+                chain.paths.extend(more.paths);
+                chain.info.extend(more.info);
+            }
+            rounds += 1;
+            assert!(rounds < 100);
+        }
+        let found: Vec<_> = found.iter().map(bits).collect();
+        assert!(found == unbroken, "stopped after every {stop_after} sweeps");
+    }
+}
+
+#[test]
+fn a_state_of_another_problem_is_refused() {
+    let problem = problem();
+    let settings = settings(1, 1);
+    let sink = Interrupted { memory: MemorySink::new(), states: Mutex::new(vec![None]) };
+    sample(&problem, &settings, &sink, &|_| true).unwrap();
+    let mut state = sink.states.into_inner().unwrap()[0].clone().unwrap();
+    state.paths[0].pop();
+    let plans = vec![ChainPlan { chain: 0, from: Some(state) }];
+    let error = sample_chains(&problem, &settings, plans, &MemorySink::new(), &|_| true).unwrap_err();
+    assert!(error.to_string().contains("another model or record"), "{error}");
 }

@@ -1,6 +1,6 @@
 //! Several chains in threads.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::settings::Settings;
@@ -11,6 +11,7 @@ use crate::diagnostics::UpdateRate;
 use crate::dynamics::basis::features::BasisChoice;
 use crate::error::Error;
 use crate::model::compile::Problem;
+use crate::model::dynamics::DynamicsSpec;
 use crate::model::orientation::orient;
 
 /// How far a chain is.
@@ -54,6 +55,15 @@ pub struct RunReport {
     pub basis: Option<BasisChoice>,
 }
 
+/// One chain of a run: from its own cold start, or on from where it stopped.
+#[derive(Clone, Debug)]
+pub struct ChainPlan {
+    /// Which chain; with the seed it determines every draw.
+    pub chain: u32,
+    /// Where it stopped; none for a cold start.
+    pub from: Option<ChainState>,
+}
+
 /// Draws from p(x_{0:T}, theta | y): several chains, each from its own cold start.
 ///
 /// `on_progress` is called after every restart and every sweep, from the thread of the chain; if it returns
@@ -66,21 +76,45 @@ pub fn sample(
     on_progress: &(dyn Fn(&Progress) -> bool + Sync),
 ) -> Result<RunReport, Error> {
     settings.check(problem)?;
-    let prepared = prepare(problem, settings)?;
-    let problem = &prepared;
+    let problem = prepare(problem, settings)?;
+    let plans = (0..settings.chains).map(|chain| ChainPlan { chain, from: None }).collect();
+    sample_chains(&problem, settings, plans, sink, on_progress)
+}
+
+/// Runs some of the chains of a run, each until it has `settings.draws` draws after `settings.tune` warm-up
+/// sweeps. A chain that goes on from a state gives the draws that it would have given without the stop.
+///
+/// A problem with a finite basis must be the one that [`prepare`] returned, or had when the run began.
+pub fn sample_chains(
+    problem: &Problem,
+    settings: &Settings,
+    plans: Vec<ChainPlan>,
+    sink: &dyn Sink,
+    on_progress: &(dyn Fn(&Progress) -> bool + Sync),
+) -> Result<RunReport, Error> {
+    settings.check(problem)?;
+    if problem.model().dynamics != DynamicsSpec::Exact && problem.basis().is_none() {
+        return Err(Error::model("dynamics", "the finite basis has not been chosen yet; call prepare first"));
+    }
+    for plan in &plans {
+        if let Some(state) = &plan.from {
+            state.check(problem)?;
+        }
+    }
     let run = Run { problem, settings, sink, on_progress, stop: AtomicBool::new(false) };
-    let next = AtomicU32::new(0);
+    let n_threads = settings.n_threads().min(plans.len());
+    let plans = Mutex::new(plans.into_iter());
+    let next = || plans.lock().unwrap_or_else(PoisonError::into_inner).next();
     let reports: Mutex<Vec<ChainReport>> = Mutex::new(Vec::new());
     let failure: Mutex<Option<Error>> = Mutex::new(None);
     std::thread::scope(|scope| {
-        for _ in 0..settings.n_threads() {
+        for _ in 0..n_threads {
             scope.spawn(|| {
-                loop {
-                    let chain = next.fetch_add(1, Ordering::Relaxed);
-                    if chain >= settings.chains || run.stop.load(Ordering::Relaxed) {
+                while let Some(plan) = next() {
+                    if run.stop.load(Ordering::Relaxed) {
                         break;
                     }
-                    match run.chain(chain) {
+                    match run.chain(plan) {
                         Ok(report) => reports.lock().unwrap_or_else(PoisonError::into_inner).push(report),
                         Err(error) => {
                             run.stop.store(true, Ordering::Relaxed);
@@ -116,7 +150,8 @@ impl Run<'_> {
         !self.stop.load(Ordering::Relaxed)
     }
 
-    fn chain(&self, number: u32) -> Result<ChainReport, Error> {
+    fn chain(&self, plan: ChainPlan) -> Result<ChainReport, Error> {
+        let number = plan.chain;
         let (problem, settings) = (self.problem, self.settings);
         let sequences = problem.sequences();
         let mut report = ChainReport {
@@ -127,17 +162,27 @@ impl Run<'_> {
             update_rates: sequences.iter().map(|sequence| UpdateRate::new(sequence.n_rows())).collect(),
             totals: SweepInfo::default(),
         };
-        let restarts = u64::from(settings.start.restarts);
-        let mut keep_going =
-            |done: u32| self.tell(number, Phase::Start, u64::from(done).min(restarts), restarts);
-        let Some(start) = find_start(problem, settings, number, &mut keep_going)? else { return Ok(report) };
-        report.start_log_evidence = Some(start.log_evidence);
-        let mut chain = Chain::new(problem, settings.filter_options(), settings.seed, number, start.state);
-        for (phase, total) in [(Phase::Tune, settings.tune), (Phase::Sample, settings.draws)] {
-            if phase == Phase::Sample {
+        let state = match plan.from {
+            Some(state) => state,
+            None => {
+                let restarts = u64::from(settings.start.restarts);
+                let mut keep_going =
+                    |done: u32| self.tell(number, Phase::Start, u64::from(done).min(restarts), restarts);
+                let Some(start) = find_start(problem, settings, number, &mut keep_going)? else {
+                    return Ok(report);
+                };
+                report.start_log_evidence = Some(start.log_evidence);
+                start.state
+            }
+        };
+        let mut chain = Chain::new(problem, settings.filter_options(), settings.seed, number, state);
+        for (phase, first, total) in
+            [(Phase::Tune, 0, settings.tune), (Phase::Sample, settings.tune, settings.draws)]
+        {
+            if phase == Phase::Sample && chain.state.sweep >= first {
                 chain.state.widths.iter_mut().for_each(|width| width.freeze());
             }
-            for index in 0..total {
+            for index in chain.state.sweep.saturating_sub(first)..total {
                 if self.stop.load(Ordering::Relaxed) {
                     break;
                 }

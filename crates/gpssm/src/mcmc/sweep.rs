@@ -6,6 +6,7 @@ use super::conditional::Conditional;
 use super::hyper;
 use super::slice::WidthAdaptation;
 use crate::dynamics::evidence::EvidenceWork;
+use crate::error::Error;
 use crate::model::compile::Problem;
 use crate::model::parameters::{Coordinate, ParameterPrior};
 use crate::random::{Purpose, stream};
@@ -36,6 +37,20 @@ impl ChainState {
         };
         let widths = (0..table.len()).map(|k| WidthAdaptation::new(width(k))).collect();
         Self { sweep: 0, theta, paths, widths }
+    }
+
+    /// Refuses a state that does not belong to this problem.
+    pub fn check(&self, problem: &Problem) -> Result<(), Error> {
+        let fits = self.theta.len() == problem.table().len()
+            && self.widths.len() == problem.table().len()
+            && self.paths.len() == problem.sequences().len()
+            && self.paths.iter().zip(problem.sequences()).all(|(p, s)| p.len() == s.n_rows() * problem.n_x())
+            && self.theta.iter().chain(self.paths.iter().flatten()).all(|value| value.is_finite());
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::data("the state of the chain belongs to another model or record"))
+        }
     }
 }
 

@@ -1,0 +1,446 @@
+//! What to make of a run: summaries of every learned quantity, and warnings in words.
+//!
+//! R-hat and effective sample sizes are judged on hyper-parameters, on the log density and on the oriented
+//! states. A long record is looked at in [`MAX_TIMES`] places.
+
+use std::fmt;
+
+use crate::diagnostics::{Summary, UpdateRate, ess_bulk, rhat, summarise};
+use crate::mcmc::sink::ChainDraws;
+use crate::mcmc::sweep::SweepInfo;
+use crate::model::compile::Problem;
+
+/// R-hat above which chains are said to disagree on a hyper-parameter.
+pub const R_HAT_LIMIT: f64 = 1.05;
+/// The same for states, of which there are many.
+pub const STATE_R_HAT_LIMIT: f64 = 1.1;
+/// Effective draws below which an estimate is said to be rough.
+pub const ESS_LIMIT: f64 = 100.0;
+/// Part of the sweeps below which a state is said to be hardly renewed.
+pub const UPDATE_LIMIT: f64 = 0.02;
+/// Times of a sequence at which states are looked at.
+pub const MAX_TIMES: usize = 2_000;
+
+/// A hyper-parameter and what the draws say about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParameterSummary {
+    /// Name.
+    pub name: String,
+    /// Known, not learned.
+    pub fixed: bool,
+    /// Estimates and diagnostics.
+    pub summary: Summary,
+}
+
+/// The states of one sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SequenceAssessment {
+    /// Rows that were looked at.
+    pub rows: Vec<usize>,
+    /// R-hat by row looked at and state, row-major; none where it is not defined.
+    pub r_hat: Vec<Option<f64>>,
+    /// Bulk effective sample size, the same way.
+    pub ess_bulk: Vec<Option<f64>>,
+    /// Part of the sweeps in which x_t changed, for every row, over all chains.
+    pub update_rate: Vec<f64>,
+}
+
+/// What a run gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assessment {
+    /// Draws of each chain.
+    pub draws: Vec<usize>,
+    /// Hyper-parameters in the order of the table.
+    pub parameters: Vec<ParameterSummary>,
+    /// log p(theta, x, y).
+    pub log_joint: Summary,
+    /// States, by sequence.
+    pub sequences: Vec<SequenceAssessment>,
+    /// Counts of all draws.
+    pub totals: SweepInfo,
+    /// What a user should know.
+    pub warnings: Vec<Warning>,
+}
+
+/// Something a user should know.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Warning {
+    /// Fewer than four draws in a chain: nothing can be judged.
+    TooShort {
+        /// Draws of the shortest chain.
+        draws: usize,
+    },
+    /// Chains have different numbers of draws; only the common part is judged.
+    Unequal {
+        /// Draws that all chains have.
+        common: usize,
+    },
+    /// One chain cannot be compared with others.
+    OneChain,
+    /// Chains disagree on hyper-parameters.
+    Parameters {
+        /// Names and R-hat, the worst first.
+        worst: Vec<(String, f64)>,
+    },
+    /// Chains disagree on their log density: they sit in different modes.
+    LogJoint {
+        /// R-hat.
+        r_hat: f64,
+    },
+    /// Chains disagree on states.
+    States {
+        /// State.
+        state: String,
+        /// Sequence, from 0, if there are several.
+        sequence: Option<usize>,
+        /// First and last rows of stretches, rows from 0.
+        stretches: Vec<(usize, usize)>,
+        /// Largest R-hat.
+        r_hat: f64,
+    },
+    /// Too few effective draws of hyper-parameters.
+    Rough {
+        /// Names and effective sample sizes, the worst first.
+        worst: Vec<(String, f64)>,
+    },
+    /// States that sweeps hardly renew.
+    Stuck {
+        /// Sequence, from 0, if there are several.
+        sequence: Option<usize>,
+        /// First and last rows of stretches, rows from 0.
+        stretches: Vec<(usize, usize)>,
+        /// Smallest rate.
+        rate: f64,
+    },
+    /// Numerical events.
+    Numerical {
+        /// What happened.
+        what: &'static str,
+        /// How often.
+        count: u64,
+        /// What it means.
+        meaning: &'static str,
+    },
+}
+
+/// How rows are called in words.
+pub struct RowNames<'a> {
+    /// Time of each row, by sequence; empty for row numbers.
+    pub time: &'a [Vec<f64>],
+    /// Label of each sequence; empty for numbers.
+    pub sequences: &'a [String],
+}
+
+impl RowNames<'_> {
+    /// Row numbers.
+    pub const ROWS: RowNames<'static> = RowNames { time: &[], sequences: &[] };
+
+    fn row(&self, sequence: usize, row: usize) -> String {
+        let time = self.time.get(sequence).and_then(|time| time.get(row));
+        time.map_or_else(|| row.to_string(), f64::to_string)
+    }
+
+    fn stretches(&self, sequence: Option<usize>, stretches: &[(usize, usize)]) -> String {
+        const SHOWN: usize = 4;
+        let s = sequence.unwrap_or(0);
+        let mut parts: Vec<String> = stretches
+            .iter()
+            .take(SHOWN)
+            .map(|&(first, last)| {
+                if first == last {
+                    self.row(s, first)
+                } else {
+                    format!("{}..{}", self.row(s, first), self.row(s, last))
+                }
+            })
+            .collect();
+        if stretches.len() > SHOWN {
+            parts.push(format!("and {} more stretches", stretches.len() - SHOWN));
+        }
+        let which = sequence.map_or(String::new(), |s| {
+            let label = self.sequences.get(s).cloned().unwrap_or_else(|| (s + 1).to_string());
+            format!(" of sequence {label}")
+        });
+        format!("t = {}{which}", parts.join(", "))
+    }
+}
+
+fn named(worst: &[(String, f64)], digits: usize) -> String {
+    const SHOWN: usize = 5;
+    let mut parts: Vec<String> =
+        worst.iter().take(SHOWN).map(|(name, value)| format!("{name} ({value:.digits$})")).collect();
+    if worst.len() > SHOWN {
+        parts.push(format!("and {} more", worst.len() - SHOWN));
+    }
+    parts.join(", ")
+}
+
+impl Warning {
+    /// One line for people.
+    pub fn in_words(&self, names: &RowNames) -> String {
+        match self {
+            Self::TooShort { draws } => {
+                format!("the shortest chain has {draws} draws: too few to judge anything; resume the run")
+            }
+            Self::Unequal { common } => format!(
+                "chains have different numbers of draws; the first {common} of each are judged; resume the run"
+            ),
+            Self::OneChain => {
+                "one chain only: whether others would agree is unknown; run at least four".into()
+            }
+            Self::Parameters { worst } => {
+                format!("chains disagree on {} (R-hat above {R_HAT_LIMIT}); run longer", named(worst, 2))
+            }
+            Self::LogJoint { r_hat } => format!(
+                "chains disagree on their log density (R-hat {r_hat:.2}): they may sit in different modes; run \
+                 longer, or with more restarts or particles"
+            ),
+            Self::States { state, sequence, stretches, r_hat } => format!(
+                "chains disagree on {state} at {} (R-hat up to {r_hat:.2})",
+                names.stretches(*sequence, stretches)
+            ),
+            Self::Rough { worst } => {
+                format!("few effective draws of {} (below {ESS_LIMIT:.0}); run longer", named(worst, 0))
+            }
+            Self::Stuck { sequence, stretches, rate } => format!(
+                "states at {} are hardly renewed (in {:.1} % of the sweeps at the least); use more particles",
+                names.stretches(*sequence, stretches),
+                100.0 * rate
+            ),
+            Self::Numerical { what, count, meaning } => format!("{what}: {count} times; {meaning}"),
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.in_words(&RowNames::ROWS))
+    }
+}
+
+/// Judges a run. `level` is the probability of the equal-tailed intervals.
+pub fn assess(problem: &Problem, chains: &[ChainDraws], level: f64) -> Assessment {
+    let draws: Vec<usize> = chains.iter().map(|chain| chain.theta.len()).collect();
+    let common = draws.iter().copied().min().unwrap_or(0);
+    let table = problem.table();
+    let columns = |value: &dyn Fn(&ChainDraws, usize) -> f64| -> Vec<Vec<f64>> {
+        chains.iter().map(|chain| (0..common).map(|i| value(chain, i)).collect()).collect()
+    };
+    let parameters: Vec<ParameterSummary> = (0..table.len())
+        .map(|k| ParameterSummary {
+            name: table.parameters[k].name.clone(),
+            fixed: table.is_fixed(k),
+            summary: summarise(&slices(&columns(&|chain, i| chain.theta[i][k])), level),
+        })
+        .collect();
+    let log_joint = summarise(&slices(&columns(&|chain, i| chain.info[i].log_joint)), level);
+    let sequences: Vec<SequenceAssessment> =
+        (0..problem.sequences().len()).map(|s| assess_sequence(problem, chains, common, s)).collect();
+    let mut totals = SweepInfo::default();
+    chains.iter().flat_map(|chain| &chain.info).for_each(|info| totals.add(info));
+    let mut assessment = Assessment { draws, parameters, log_joint, sequences, totals, warnings: Vec::new() };
+    assessment.warnings = warnings(problem, &assessment, common);
+    assessment
+}
+
+fn slices(columns: &[Vec<f64>]) -> Vec<&[f64]> {
+    columns.iter().map(Vec::as_slice).collect()
+}
+
+fn assess_sequence(problem: &Problem, chains: &[ChainDraws], common: usize, s: usize) -> SequenceAssessment {
+    let n_x = problem.n_x();
+    let n_rows = problem.sequences()[s].n_rows();
+    let every = n_rows.div_ceil(MAX_TIMES).max(1);
+    let rows: Vec<usize> = (0..n_rows).step_by(every).collect();
+    let mut r_hat = Vec::with_capacity(rows.len() * n_x);
+    let mut ess = Vec::with_capacity(rows.len() * n_x);
+    for &row in &rows {
+        for d in 0..n_x {
+            let columns: Vec<Vec<f64>> = chains
+                .iter()
+                .map(|chain| chain.paths[..common].iter().map(|paths| paths[s][row * n_x + d]).collect())
+                .collect();
+            let columns = slices(&columns);
+            r_hat.push(rhat(&columns));
+            ess.push(ess_bulk(&columns));
+        }
+    }
+    let mut changed = vec![0.0; n_rows];
+    let mut sweeps = 0.0f64;
+    for chain in chains {
+        let mut rate = UpdateRate::new(n_rows);
+        for pair in chain.paths.windows(2) {
+            // Both paths have the shape of their sequence.
+            let _ = rate.record(&pair[0][s], &pair[1][s], n_x);
+        }
+        changed.iter_mut().zip(rate.changed()).for_each(|(sum, &count)| *sum += count as f64);
+        sweeps += rate.sweeps() as f64;
+    }
+    let update_rate = changed.iter().map(|count| count / sweeps.max(1.0)).collect();
+    SequenceAssessment { rows, r_hat, ess_bulk: ess, update_rate }
+}
+
+fn warnings(problem: &Problem, found: &Assessment, common: usize) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if common < 4 {
+        warnings.push(Warning::TooShort { draws: common });
+        return warnings;
+    }
+    if found.draws.iter().any(|&n| n != common) {
+        warnings.push(Warning::Unequal { common });
+    }
+    if found.draws.len() == 1 {
+        warnings.push(Warning::OneChain);
+    }
+    let learned = || found.parameters.iter().filter(|parameter| !parameter.fixed);
+    let mut worst: Vec<(String, f64)> = learned()
+        .filter_map(|p| Some((p.name.clone(), p.summary.r_hat?)))
+        .filter(|(_, r_hat)| *r_hat > R_HAT_LIMIT)
+        .collect();
+    worst.sort_by(|a, b| b.1.total_cmp(&a.1));
+    if !worst.is_empty() {
+        warnings.push(Warning::Parameters { worst });
+    }
+    if let Some(r_hat) = found.log_joint.r_hat.filter(|r_hat| *r_hat > STATE_R_HAT_LIMIT) {
+        warnings.push(Warning::LogJoint { r_hat });
+    }
+    let n_x = problem.n_x();
+    let several = found.sequences.len() > 1;
+    for (s, sequence) in found.sequences.iter().enumerate() {
+        for d in 0..n_x {
+            let bad = |i: usize| sequence.r_hat[i * n_x + d].filter(|r_hat| *r_hat > STATE_R_HAT_LIMIT);
+            let stretches = stretches(&sequence.rows, |i| bad(i).is_some());
+            if !stretches.is_empty() {
+                let r_hat = (0..sequence.rows.len()).filter_map(bad).fold(0.0, f64::max);
+                let state = state_name(n_x, d);
+                warnings.push(Warning::States { state, sequence: several.then_some(s), stretches, r_hat });
+            }
+        }
+    }
+    let mut worst: Vec<(String, f64)> = learned()
+        .filter_map(|p| Some((p.name.clone(), p.summary.ess_bulk?)))
+        .filter(|(_, ess)| *ess < ESS_LIMIT)
+        .collect();
+    worst.sort_by(|a, b| a.1.total_cmp(&b.1));
+    if !worst.is_empty() {
+        warnings.push(Warning::Rough { worst });
+    }
+    for (s, sequence) in found.sequences.iter().enumerate() {
+        let rows: Vec<usize> = (0..sequence.update_rate.len()).collect();
+        let stretches = stretches(&rows, |row| sequence.update_rate[row] < UPDATE_LIMIT);
+        if !stretches.is_empty() {
+            let rate = sequence.update_rate.iter().copied().fold(1.0, f64::min);
+            warnings.push(Warning::Stuck { sequence: several.then_some(s), stretches, rate });
+        }
+    }
+    let totals = &found.totals;
+    for (what, count, meaning) in [
+        ("filters that failed", totals.filter_failures, "the old path was kept; check priors and sensor"),
+        ("evidences that failed", totals.evidence_failures, "those proposals were rejected"),
+        ("densities that were not a number", totals.slice_failures, "those proposals were rejected"),
+        ("slice updates that hit their limit", totals.slice_capped, "the parameter was kept for that sweep"),
+    ] {
+        // Rejected proposals are part of slice sampling near the edge of what can be computed.
+        let draws: usize = found.draws.iter().sum();
+        if count as f64 > 0.01 * draws as f64 {
+            warnings.push(Warning::Numerical { what, count, meaning });
+        }
+    }
+    warnings
+}
+
+fn state_name(n_x: usize, d: usize) -> String {
+    if n_x == 1 { "x".into() } else { format!("x{}", d + 1) }
+}
+
+/// Neighbouring rows for which `bad` holds.
+fn stretches(rows: &[usize], bad: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+    let mut stretches: Vec<(usize, usize)> = Vec::new();
+    let mut open = false;
+    for (i, &row) in rows.iter().enumerate() {
+        if !bad(i) {
+            open = false;
+        } else if let (true, Some(last)) = (open, stretches.last_mut()) {
+            last.1 = row;
+        } else {
+            stretches.push((row, row));
+            open = true;
+        }
+    }
+    stretches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Functions, Model, Sequence};
+
+    /// Two chains of four rows; in the second one states of rows 1 and 2 lie elsewhere.
+    fn chains(shift: f64) -> (Problem, Vec<ChainDraws>) {
+        let sequence = Sequence::scalar(&[0.0, 1.0, -1.0, 0.5], None).unwrap();
+        let problem = Problem::new(Model::observed(1, 0), &Functions::new(), sequence.into()).unwrap();
+        let n = problem.table().len();
+        // A plain recurrence makes well mixed numbers.
+        let mut state = 1u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        let chains = (0..2)
+            .map(|chain| {
+                let mut draws = ChainDraws::default();
+                for _ in 0..400 {
+                    draws.theta.push((0..n).map(|_| uniform()).collect());
+                    let mut path: Vec<f64> = (0..4).map(|_| uniform()).collect();
+                    path[1] += shift * f64::from(chain);
+                    path[2] += shift * f64::from(chain);
+                    path[3] = 0.25;
+                    draws.paths.push(vec![path]);
+                    draws.info.push(SweepInfo { log_joint: uniform(), ..SweepInfo::default() });
+                }
+                draws
+            })
+            .collect();
+        (problem, chains)
+    }
+
+    #[test]
+    fn a_state_that_never_moves_is_named_and_the_rest_is_quiet() {
+        let (problem, chains) = chains(0.0);
+        let found = assess(&problem, &chains, 0.9);
+        let [Warning::Stuck { stretches, rate, sequence: None }] = &found.warnings[..] else {
+            panic!("{:?}", found.warnings)
+        };
+        assert_eq!((stretches.as_slice(), *rate), ([(3, 3)].as_slice(), 0.0));
+        assert_eq!(found.sequences[0].update_rate, [1.0, 1.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn chains_that_disagree_are_named_with_their_times() {
+        let (problem, chains) = chains(3.0);
+        let found = assess(&problem, &chains, 0.9);
+        let times = [vec![10.0, 10.5, 11.0, 11.5]];
+        let names = RowNames { time: &times, sequences: &[] };
+        let words: Vec<String> = found.warnings.iter().map(|warning| warning.in_words(&names)).collect();
+        assert!(words[0].starts_with("chains disagree on x at t = 10.5..11 (R-hat up to "), "{words:?}");
+    }
+
+    #[test]
+    fn chains_of_unequal_length_are_judged_on_what_they_share() {
+        let (problem, mut chains) = chains(0.0);
+        chains[1].theta.truncate(100);
+        chains[1].paths.truncate(100);
+        chains[1].info.truncate(100);
+        let found = assess(&problem, &chains, 0.9);
+        assert!(found.warnings.contains(&Warning::Unequal { common: 100 }));
+        chains[1] = ChainDraws::default();
+        let found = assess(&problem, &chains, 0.9);
+        assert_eq!(found.warnings, [Warning::TooShort { draws: 0 }]);
+    }
+
+    #[test]
+    fn stretches_join_neighbours_only() {
+        let rows = [0, 1, 2, 3, 4, 5];
+        assert_eq!(stretches(&rows, |i| [0, 1, 3, 5].contains(&i)), [(0, 1), (3, 3), (5, 5)]);
+    }
+}
