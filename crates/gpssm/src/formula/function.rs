@@ -2,9 +2,6 @@
 
 use std::f64::consts::{E, PI};
 
-use statrs::function::erf::{erf, erfc};
-use statrs::function::gamma::ln_gamma;
-
 /// Greatest exponent for which a power is a product.
 pub(super) const LARGEST_PRODUCT: i32 = 64;
 
@@ -157,9 +154,9 @@ impl Unary {
             Self::Sinh => x.sinh(),
             Self::Cosh => x.cosh(),
             Self::Tanh => x.tanh(),
-            Self::Lgamma => lgamma(x),
-            Self::Erf => erf(x),
-            Self::Erfc => erfc(x),
+            Self::Lgamma => libm::lgamma(x),
+            Self::Erf => libm::erf(x),
+            Self::Erfc => libm::erfc(x),
             Self::Logistic => logistic(x),
             Self::Softplus => softplus(x),
         }
@@ -248,21 +245,6 @@ fn sign(x: f64) -> f64 {
     } else {
         // Zero keeps its sign, NaN stays NaN.
         x
-    }
-}
-
-/// log |Gamma(x)|; infinite at zero and the negative whole numbers.
-fn lgamma(x: f64) -> f64 {
-    if x.is_nan() {
-        x
-    } else if x.is_infinite() || (x <= 0.0 && x == x.floor()) {
-        f64::INFINITY
-    } else if x < 0.0 {
-        // Gamma(x) Gamma(1 - x) = pi / sin(pi x); the sine of the distance to a whole number loses nothing.
-        let distance = x - x.round();
-        (PI / (PI * distance).sin().abs()).ln() - ln_gamma(1.0 - x)
-    } else {
-        ln_gamma(x)
     }
 }
 

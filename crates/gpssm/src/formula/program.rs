@@ -5,14 +5,22 @@
 //! blocks are small enough for all registers to stay in the first-level cache. Steps use only operations that
 //! are exact to the last bit on every instruction set, or the functions of the standard library.
 
+use std::cell::RefCell;
+
 use super::function::{Binary, Unary, select};
 use super::graph::{Graph, Operation};
 use super::tree::Id;
+use crate::function::StateFunction;
 use crate::linalg::simd::{Vectorised, dispatch};
 use crate::points::Points;
 
 /// Points in a block.
 const BLOCK: usize = 128;
+
+thread_local! {
+    /// Memory for one evaluation, kept because asking for it would cost as much as a short formula does.
+    static MEMORY: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A formula whose names have been given a meaning.
 #[derive(Clone, Debug)]
@@ -130,9 +138,18 @@ impl Program {
     pub fn evaluate(&self, z: &Points, scalars: &[f64], out: &mut [f64]) {
         let out = &mut out[..z.len()];
         let width = out.len().min(BLOCK);
-        // One allocation for everything: uniform values first, then the registers.
-        let mut memory = vec![0.0; self.uniform.len() + self.n_registers * width];
-        let (uniform, registers) = memory.split_at_mut(self.uniform.len());
+        // Uniform values first, then the registers; whatever they held is overwritten before it is read.
+        let size = self.uniform.len() + self.n_registers * width;
+        MEMORY.with_borrow_mut(|memory| {
+            if memory.len() < size {
+                memory.resize(size, 0.0);
+            }
+            let (uniform, registers) = memory[..size].split_at_mut(self.uniform.len());
+            self.run(z, scalars, uniform, registers, out);
+        });
+    }
+
+    fn run(&self, z: &Points, scalars: &[f64], uniform: &mut [f64], registers: &mut [f64], out: &mut [f64]) {
         for (k, operation) in self.uniform.iter().enumerate() {
             uniform[k] = match *operation {
                 Operation::Number(bits) => f64::from_bits(bits),
@@ -146,8 +163,17 @@ impl Program {
         match self.result {
             Source::Uniform(place) => out.fill(uniform[place]),
             Source::Column(c) => out.copy_from_slice(z.column(c)),
-            Source::Register(_) => dispatch(Steps { program: self, z, uniform, registers, width, out }),
+            Source::Register(_) => {
+                let width = out.len().min(BLOCK);
+                dispatch(Steps { program: self, z, uniform, registers, width, out });
+            }
         }
+    }
+}
+
+impl StateFunction for Program {
+    fn evaluate(&self, z: &Points, parameters: &[f64], out: &mut [f64]) {
+        Self::evaluate(self, z, parameters, out);
     }
 }
 
