@@ -1,1 +1,3 @@
 //! Files of gpssm.
+
+pub mod store;

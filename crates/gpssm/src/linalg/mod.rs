@@ -14,3 +14,5 @@ pub(crate) mod rotations;
 pub(crate) mod simd;
 pub mod small;
 pub(crate) mod tiles;
+
+pub use simd::instruction_set;

@@ -25,6 +25,20 @@ pub(crate) fn dispatch<V: Vectorised>(v: V) -> V::Output {
     Arch::new().dispatch(Dispatched(v))
 }
 
+/// The instruction set of this machine that the loops run with: results are bit-equal for one binary on one of
+/// them.
+pub fn instruction_set() -> String {
+    struct Lanes;
+    impl Vectorised for Lanes {
+        type Output = usize;
+        #[inline(always)]
+        fn run<S: Simd>(self, _: S) -> usize {
+            S::F64_LANES
+        }
+    }
+    format!("{}, {} numbers at a time", std::env::consts::ARCH, dispatch(Lanes))
+}
+
 /// `a * b + c`, fused where that is an instruction; without one `f64::mul_add` is a slow library call.
 #[inline(always)]
 pub(crate) fn multiply_add<S: Simd>(a: f64, b: f64, c: f64) -> f64 {

@@ -1,0 +1,351 @@
+//! Which arrays a run has, and how long they are.
+
+use std::path::Path;
+
+use gpssm::mcmc::sink::Phase;
+use serde_json::Value;
+
+use super::codec;
+use super::description::check_name;
+use super::error::StoreError;
+use super::statistics::FIELDS;
+use super::tree::{Array, Attributes, DataType, Node, Tree, texts};
+
+/// Draws in a chunk of an array with one number for each draw.
+pub(super) const BLOCK: u64 = 1024;
+/// Size of a chunk of paths before compression, as long as a single path is not larger.
+const CHUNK_BYTES: u64 = 1 << 20;
+/// Attributes of the root that change with every commit.
+const COMMIT: [&str; 3] = ["committed_warmup", "committed_draws", "chain_states"];
+
+/// Groups with draws.
+const GROUPS: [&str; 2] = ["posterior", "sample_stats"];
+
+/// What an array of draws holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A hyper-parameter.
+    Theta(usize),
+    /// The states.
+    Paths,
+    /// A field of [`FIELDS`].
+    Info(usize),
+    /// The log density under the name that ArviZ has for it.
+    LogJoint,
+}
+
+/// An array with dimensions (chain, draw, ...), once for warm-up and once for kept draws.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Column {
+    group: &'static str,
+    name: String,
+    data_type: DataType,
+    /// Dimensions beyond chain and draw.
+    rest: Vec<(&'static str, u64)>,
+    /// Draws in a chunk.
+    pub block: u64,
+    pub source: Source,
+    attributes: Attributes,
+}
+
+/// An array that is written once.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Fixed {
+    pub path: String,
+    pub array: Array,
+    /// Bytes of its elements, all in one chunk.
+    pub raw: Vec<u8>,
+}
+
+/// Everything about a run that does not grow.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Layout {
+    /// Attributes of the run.
+    pub attributes: Attributes,
+    /// Chains in this store, in order.
+    pub chains: Vec<u32>,
+    /// Attributes of the group of constants.
+    pub constants: Attributes,
+    pub fixed: Vec<Fixed>,
+    pub columns: Vec<Column>,
+}
+
+/// How much of a chain is committed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Committed {
+    pub warmup: u64,
+    pub draws: u64,
+    /// File of the chain's state; empty before the first sweep.
+    pub state: String,
+}
+
+impl Committed {
+    pub(super) fn count(&self, phase: Phase) -> u64 {
+        if phase == Phase::Sample { self.draws } else { self.warmup }
+    }
+}
+
+/// The group of a phase.
+pub(super) fn group(phase: Phase, name: &str) -> String {
+    if phase == Phase::Sample { name.to_owned() } else { format!("warmup_{name}") }
+}
+
+/// Arrays of draw numbers; one for each group with draws.
+pub(super) fn draw_coordinates(phase: Phase) -> [String; 2] {
+    GROUPS.map(|name| format!("{}/draw", group(phase, name)))
+}
+
+/// Name of a chunk's file.
+pub(super) fn chunk_name(indices: &[u64]) -> String {
+    indices.iter().fold("c".to_owned(), |name, i| format!("{name}.{i}"))
+}
+
+/// Largest power of two of paths that fit in a chunk.
+fn paths_in_chunk(numbers: u64) -> u64 {
+    let fit = CHUNK_BYTES / numbers.saturating_mul(8).max(1);
+    fit.clamp(1, BLOCK).checked_ilog2().map_or(1, |power| 1 << power)
+}
+
+impl Column {
+    /// All arrays of draws: learned parameters by name, states, statistics.
+    pub(super) fn all(learned: &[(usize, String)], n_rows: u64, n_x: u64) -> Vec<Self> {
+        let scalar = |group, name: &str, data_type, source| Self {
+            group,
+            name: name.to_owned(),
+            data_type,
+            rest: Vec::new(),
+            block: BLOCK,
+            source,
+            attributes: Attributes::new(),
+        };
+        let number = DataType::Float64;
+        let mut columns: Vec<Self> =
+            learned.iter().map(|(k, name)| scalar("posterior", name, number, Source::Theta(*k))).collect();
+        columns.push(Self {
+            rest: vec![("time", n_rows), ("state", n_x)],
+            block: paths_in_chunk(n_rows.saturating_mul(n_x)),
+            attributes: sequence_coordinate(),
+            ..scalar("posterior", "x", number, Source::Paths)
+        });
+        columns.push(scalar("sample_stats", "lp", number, Source::LogJoint));
+        let fields = FIELDS.iter().enumerate();
+        columns.extend(
+            fields.map(|(i, field)| scalar("sample_stats", field.name, field.data_type, Source::Info(i))),
+        );
+        columns
+    }
+
+    /// Path of the array in the hierarchy.
+    pub(super) fn path(&self, phase: Phase) -> String {
+        format!("{}/{}", group(phase, self.group), self.name)
+    }
+
+    /// Bytes of one draw.
+    pub(super) fn row_bytes(&self) -> usize {
+        8 * self.rest.iter().map(|(_, n)| *n as usize).product::<usize>()
+    }
+
+    /// Bytes of a chunk before compression.
+    pub(super) fn chunk_bytes(&self) -> usize {
+        self.block as usize * self.row_bytes()
+    }
+
+    /// Name of the chunk's file.
+    pub(super) fn chunk(&self, chain: usize, block: u64) -> String {
+        let mut indices = vec![chain as u64, block];
+        indices.extend(self.rest.iter().map(|_| 0));
+        chunk_name(&indices)
+    }
+
+    /// Chain and block of a chunk's file, if the name is one of this array.
+    pub(super) fn place(&self, name: &str) -> Option<(usize, u64)> {
+        let mut parts = name.strip_prefix("c.")?.split('.');
+        let (chain, block) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        (self.chunk(chain, block) == name).then_some((chain, block))
+    }
+
+    fn array(&self, n_chains: u64, n_draws: u64) -> Array {
+        let rest = || self.rest.iter().map(|(_, n)| *n);
+        Array {
+            data_type: self.data_type,
+            shape: [n_chains, n_draws].into_iter().chain(rest()).collect(),
+            chunk: [1, self.block].into_iter().chain(rest()).collect(),
+            dimensions: ["chain", "draw"]
+                .into_iter()
+                .chain(self.rest.iter().map(|(name, _)| *name))
+                .map(str::to_owned)
+                .collect(),
+            attributes: self.attributes.clone(),
+        }
+    }
+}
+
+/// Attribute by which xarray finds the label of the sequence that a row belongs to.
+pub(super) fn sequence_coordinate() -> Attributes {
+    Attributes::from_iter([("coordinates".to_owned(), Value::from("sequence"))])
+}
+
+impl Fixed {
+    pub(super) fn new(path: String, data_type: DataType, dims: &[(&str, usize)], raw: Vec<u8>) -> Self {
+        let shape: Vec<u64> = dims.iter().map(|(_, n)| *n as u64).collect();
+        let array = Array {
+            data_type,
+            chunk: shape.clone(),
+            shape,
+            dimensions: dims.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            attributes: Attributes::new(),
+        };
+        Self { path, array, raw }
+    }
+
+    pub(super) fn chunk(&self) -> String {
+        chunk_name(&vec![0; self.array.shape.len()])
+    }
+}
+
+impl Layout {
+    /// Phases whose draws are stored.
+    pub(super) fn phases(&self) -> &'static [Phase] {
+        if self.attribute("tuning_steps").as_u64() == Some(0) {
+            &[Phase::Sample]
+        } else {
+            &[Phase::Tune, Phase::Sample]
+        }
+    }
+
+    pub(super) fn attribute(&self, name: &str) -> &Value {
+        self.attributes.get(name).unwrap_or(&Value::Null)
+    }
+
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.attribute(name).as_str().unwrap_or_default()
+    }
+
+    /// The hierarchy as it is when so much is committed. Arrays show what all chains have.
+    pub(super) fn tree(&self, committed: &[Committed]) -> Tree {
+        let mut tree = Tree { attributes: self.attributes.clone(), nodes: Vec::new() };
+        tree.attributes.insert("chains".into(), self.chains.clone().into());
+        let lists: [Value; 3] = [
+            committed.iter().map(|chain| chain.warmup).collect(),
+            committed.iter().map(|chain| chain.draws).collect(),
+            committed.iter().map(|chain| chain.state.clone()).collect(),
+        ];
+        tree.attributes.extend(COMMIT.into_iter().map(str::to_owned).zip(lists));
+        for &phase in self.phases() {
+            let n_draws = committed.iter().map(|chain| chain.count(phase)).min().unwrap_or(0);
+            for name in GROUPS {
+                let attributes =
+                    if name == "posterior" { self.attributes.clone() } else { Attributes::new() };
+                self.add_group(&mut tree, group(phase, name), attributes);
+                let draw = Array {
+                    data_type: DataType::Int64,
+                    shape: vec![n_draws],
+                    chunk: vec![BLOCK],
+                    dimensions: vec!["draw".into()],
+                    attributes: Attributes::new(),
+                };
+                tree.nodes.push((format!("{}/draw", group(phase, name)), Node::Array(draw)));
+                for column in self.columns.iter().filter(|column| column.group == name) {
+                    let array = column.array(self.chains.len() as u64, n_draws);
+                    tree.nodes.push((column.path(phase), Node::Array(array)));
+                }
+            }
+        }
+        self.add_group(&mut tree, "observed_data".into(), Attributes::new());
+        self.add_group(&mut tree, "constant_data".into(), self.constants.clone());
+        tree
+    }
+
+    /// A group and its arrays that do not grow.
+    fn add_group(&self, tree: &mut Tree, name: String, attributes: Attributes) {
+        let inside = |path: &str| path.strip_prefix(&name).is_some_and(|rest| rest.starts_with('/'));
+        let arrays = self.fixed.iter().filter(|fixed| inside(&fixed.path));
+        let arrays: Vec<_> =
+            arrays.map(|fixed| (fixed.path.clone(), Node::Array(fixed.array.clone()))).collect();
+        tree.nodes.push((name, Node::Group(attributes)));
+        tree.nodes.extend(arrays);
+    }
+
+    /// The layout and the commits that a root file stands for; `raw` reads the elements of an array that was
+    /// written once. Says what is wrong otherwise.
+    pub(super) fn from_tree(
+        root: &Path,
+        tree: &Tree,
+        mut raw: impl FnMut(&str, &Array) -> Result<Vec<u8>, StoreError>,
+    ) -> Result<(Self, Vec<Committed>), StoreError> {
+        let refuse = |message: &str| Err(StoreError::foreign(root, message));
+        let mut attributes = tree.attributes.clone();
+        let mut take = |name: &str| attributes.shift_remove(name).unwrap_or(Value::Null);
+        let counts = |value: &Value| value.as_array()?.iter().map(Value::as_u64).collect::<Option<Vec<_>>>();
+        let chains = counts(&take("chains")).and_then(|ids| {
+            ids.into_iter().map(|id| u32::try_from(id).ok()).collect::<Option<Vec<_>>>()
+        });
+        let [warmup, draws, states] = COMMIT.map(&mut take);
+        let (Some(chains), Some(warmup), Some(draws), Some(states)) =
+            (chains, counts(&warmup), counts(&draws), texts(&states))
+        else {
+            return refuse("attributes of the run are missing");
+        };
+        let n = chains.len();
+        if n == 0 || !chains.is_sorted() || [warmup.len(), draws.len(), states.len()] != [n; 3] {
+            return refuse("the lists of chains do not fit together");
+        }
+        let committed = warmup.into_iter().zip(draws).zip(states);
+        let committed: Vec<Committed> =
+            committed.map(|((warmup, draws), state)| Committed { warmup, draws, state }).collect();
+        let mut fixed = Vec::new();
+        let mut constants = Attributes::new();
+        for (path, node) in &tree.nodes {
+            match node {
+                Node::Array(array) if !array.dimensions.iter().any(|name| name == "draw") => {
+                    let (path, array) = (path.clone(), array.clone());
+                    fixed.push(Fixed { raw: raw(&path, &array)?, path, array });
+                }
+                Node::Group(attributes) if path == "constant_data" => constants = attributes.clone(),
+                _ => {}
+            }
+        }
+        let Some(names) = attributes.get("parameters").and_then(texts) else {
+            return refuse("the list of parameters is missing");
+        };
+        if names.iter().any(|name| check_name(name).is_err()) {
+            return refuse("a parameter has an impossible name");
+        }
+        let path = "posterior/x";
+        let Some([_, _, n_rows, n_x]) = tree.array(path).and_then(|x| <[u64; 4]>::try_from(x.shape.clone()).ok())
+        else {
+            return refuse("the array of states is missing");
+        };
+        // Paths must fit in memory, or they were never written.
+        if n_rows.checked_mul(n_x).is_none_or(|size| size == 0 || size > 1 << 48) {
+            return refuse("the array of states has an impossible size");
+        }
+        let learned = names.into_iter().enumerate();
+        let learned: Vec<_> =
+            learned.filter(|(_, name)| tree.array(&format!("posterior/{name}")).is_some()).collect();
+        let columns = Column::all(&learned, n_rows, n_x);
+        let layout = Self { attributes, chains, constants, fixed, columns };
+        // What was understood must be all that there is.
+        if layout.tree(&committed) != *tree {
+            return refuse("arrays and attributes do not fit together");
+        }
+        Ok((layout, committed))
+    }
+
+    /// The elements of an array that was written once.
+    pub(super) fn raw(&self, path: &str) -> Option<&[u8]> {
+        self.fixed.iter().find(|fixed| fixed.path == path).map(|fixed| fixed.raw.as_slice())
+    }
+
+    pub(super) fn numbers(&self, path: &str) -> Option<Vec<f64>> {
+        self.raw(path).map(codec::to_numbers)
+    }
+
+    pub(super) fn integers(&self, path: &str) -> Option<Vec<i64>> {
+        self.raw(path).map(codec::to_integers)
+    }
+
+    pub(super) fn texts(&self, path: &str) -> Option<Vec<String>> {
+        self.raw(path).and_then(codec::to_texts)
+    }
+}

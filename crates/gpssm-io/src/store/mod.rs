@@ -1,0 +1,63 @@
+//! The posterior store: one folder for a run, in Zarr v3.
+//!
+//! xarray and ArviZ open it as it is (`xr.open_datatree(path, engine="zarr")`). Groups:
+//!
+//! | group | arrays |
+//! |---|---|
+//! | `posterior`, `warmup_posterior` | every learned hyper-parameter by name (chain, draw); `x` (chain, draw, time, state) |
+//! | `sample_stats`, `warmup_sample_stats` | `lp` and every field of [`SweepInfo`](gpssm::mcmc::sweep::SweepInfo) (chain, draw) |
+//! | `observed_data` | `y` (time, output); NaN where nothing was measured |
+//! | `constant_data` | `u` (time, input), units (`x_shift`, `x_scale`, ...), the finite basis, first rows of sequences, hyper-parameters that are not learned |
+//!
+//! Sequences follow each other along `time`, with their label in the coordinate `sequence`. Without warm-up there
+//! are no `warmup_` groups. Hyper-parameters keep the names that they have everywhere, such as
+//! `f1.se.ell[x1]`: arrays of their own rather than vectors, so that summaries name them the same way. Names
+//! that cannot be names of folders, or that the store needs itself, are refused.
+//!
+//! # Commits
+//!
+//! Everything that grows is in chunks of one chain and a block of draws. A chunk is replaced only by one that
+//! holds more (temporary file, rename). The root `zarr.json` holds the metadata of all arrays, and replacing it
+//! by a rename commits: it says how many draws each chain has (`committed_draws`, `committed_warmup`) and
+//! in which file the chain's state is (`state/`, outside the hierarchy). Arrays show the draws that all
+//! chains have; [`StoredRun`] gives each chain its own. What lies beyond is never shown, and is removed
+//! when the run is resumed.
+//!
+//! Nothing in the folder depends on time, machine or the moments of commits, so a run that was killed and resumed
+//! leaves the same bytes as one that was not.
+//!
+//! # Checks
+//!
+//! Every chunk ends with its CRC-32C, unwritten rows hold a pattern that no draw has, states carry their checksum in
+//! their name, and the root its own in its first attribute. Metadata of single arrays are copies for other
+//! readers.
+//!
+//! - `tree`: Zarr metadata; `codec`: bytes of chunks
+//! - `layout`: the arrays of a run; `description`, `statistics`: what they hold
+//! - `disk`, `lock`: changes of files; `files`: reading them with all checks
+//! - `build`, `chain`, `writer`, `resume`, `reader`, `merge`: what is done with a store
+
+mod build;
+mod chain;
+mod codec;
+mod description;
+mod disk;
+mod error;
+mod files;
+mod layout;
+mod lock;
+mod merge;
+mod reader;
+mod resume;
+mod statistics;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod writer;
+
+pub use description::Description;
+pub use error::StoreError;
+pub use merge::merge;
+pub use reader::{ChainLength, StoredRun};
+pub use resume::{Resumed, ResumedChain};
+pub use writer::Store;
