@@ -1,10 +1,12 @@
 //! Time of a sweep beside the speed of a matrix product measured in the same run.
 //!
-//! `cargo bench --bench sweep [-- NAME]` prints one JSON line for each case whose name contains NAME:
+//! `cargo bench --bench sweep [-- NAME]` prints one JSON line for each case whose name/basis/length/particles
+//! contains NAME (as in `fic/40/200/`):
 //! `sweep_ms` is the median time of one conditional filter (or filter), `hyper_ms` that of one update of all
 //! hyper-parameters, `evaluations` the evidences it evaluated, `gemm_gflops` the rate of a product of two
 //! matrices of order 1000 on one thread, and `floor_ratio` the sweep's time over that of n_x (N + 2) T^3
-//! floating-point operations at this rate (n_x^3 with full Q). Finite bases have their size in `basis`.
+//! floating-point operations at this rate (n_x^3 with full Q). Finite bases have their size in `basis`, and
+//! `peak_mb` is the most memory that the program held so far.
 
 use std::time::Instant;
 
@@ -96,25 +98,27 @@ fn dynamics(name: &str, basis: usize) -> DynamicsSpec {
     let half_width = vec![40.0, 1.5];
     match name {
         "fic" => DynamicsSpec::Fic { inducing: inducing(basis), mode: Mode::Collapsed },
+        "filter-fic" => DynamicsSpec::Fic { inducing: inducing(basis), mode: Mode::Collapsed },
+        "filter-hilbert" => DynamicsSpec::Hilbert { functions: basis, half_width, mode: Mode::Collapsed },
         "hilbert-collapsed" => DynamicsSpec::Hilbert { functions: basis, half_width, mode: Mode::Collapsed },
         "hilbert-sampled" => DynamicsSpec::Hilbert { functions: basis, half_width, mode: Mode::Sampled },
         _ => DynamicsSpec::Exact,
     }
 }
 
-/// Four coupled states, all seen.
-fn four_states(length: usize, full: bool) -> (Problem, Vec<f64>) {
+/// Coupled states, all seen.
+fn coupled(n_x: usize, length: usize, full: bool, dynamics: DynamicsSpec) -> (Problem, Vec<f64>) {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let mut normal = |sd: f64| sd * rng.sample::<f64, _>(StandardNormal);
-    let mut x = vec![vec![0.0f64; 4]];
+    let mut x = vec![vec![0.0f64; n_x]];
     let u: Vec<Vec<f64>> = (0..=length).map(|t| vec![(0.3 * t as f64).sin()]).collect();
     for t in 0..length {
-        let mean = |d: usize| 0.7 * x[t][d] + 0.5 * x[t][(d + 1) % 4].sin() + 0.3 * u[t][0];
-        let next = (0..4).map(mean).collect::<Vec<_>>();
+        let mean = |d: usize| 0.7 * x[t][d] + 0.5 * x[t][(d + 1) % n_x].sin() + 0.3 * u[t][0];
+        let next = (0..n_x).map(mean).collect::<Vec<_>>();
         x.push(next.into_iter().map(|mean| mean + normal(0.2)).collect());
     }
     let y = x.iter().map(|x| x.iter().map(|x| x + normal(0.1)).collect()).collect();
-    let mut model = Model { standardise: false, ..Model::observed(4, 1) };
+    let mut model = Model { standardise: false, dynamics, ..Model::observed(n_x, 1) };
     for state in &mut model.states {
         let kernel = KernelSpec::SquaredExponential(StationarySpec::default());
         state.transition = TransitionSpec::Gp { kernel, mean: FunctionSpec::Identity };
@@ -123,7 +127,8 @@ fn four_states(length: usize, full: bool) -> (Problem, Vec<f64>) {
         model.process_noise = ProcessNoiseSpec::Full(None);
     }
     let record = Sequence::new(y, u).expect("whole rows");
-    (Problem::new(model, &Functions::new(), record.into()).expect("a valid model"), x.concat())
+    let problem = Problem::new(model, &Functions::new(), record.into()).expect("a valid model");
+    (prepare(&problem, &Settings::default()).expect("a basis"), x.concat())
 }
 
 /// Hyper-parameters at the medians of their priors, diagonal covariances.
@@ -169,6 +174,13 @@ fn median_ms(mut run: impl FnMut()) -> f64 {
     times[times.len() / 2]
 }
 
+/// Most memory that this process ever held, where the system tells it.
+fn peak_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
+}
+
 struct Case {
     name: &'static str,
     length: usize,
@@ -182,7 +194,12 @@ struct Case {
 fn run(case: &Case) {
     let n_x = case.states;
     let (problem, path) = match case.name {
-        "exact-4-diagonal" | "exact-4-full" => four_states(case.length, case.full),
+        "exact-4-diagonal" | "exact-4-full" => coupled(4, case.length, case.full, DynamicsSpec::Exact),
+        "two-hilbert-collapsed" => {
+            let (functions, mode) = (case.basis.unwrap_or(0), Mode::Collapsed);
+            let half_width = vec![5.0, 5.0, 1.5];
+            coupled(2, case.length, false, DynamicsSpec::Hilbert { functions, half_width, mode })
+        }
         name => {
             let dynamics = dynamics(name, case.basis.unwrap_or(0));
             benchmark(case.length, name.starts_with("parametric"), dynamics)
@@ -230,6 +247,7 @@ fn run(case: &Case) {
         "hyper_ms": hyper_ms,
         "evaluations": evaluations,
         "gemm_gflops": gemm_gflops,
+        "peak_mb": peak_mb(),
         "floor_ratio": sweep_ms * 1e-3 / (flop / (gemm_gflops * 1e9)),
     });
     println!("{line}");
@@ -252,6 +270,14 @@ fn main() {
         cases.push(Case { name: "parametric", length, particles, states: 1, full: false, basis: None });
     }
     cases.push(Case { name: "filter", length: 200, particles: 3000, states: 1, full: false, basis: None });
+    for (name, basis) in [("filter-fic", 40), ("filter-hilbert", 30)] {
+        let (length, particles) = (200, 3000);
+        cases.push(Case { name, length, particles, states: 1, full: false, basis: Some(basis) });
+    }
+    for length in [1_000, 10_000, 100_000] {
+        let (name, basis) = ("two-hilbert-collapsed", Some(100));
+        cases.push(Case { name, length, particles: 20, states: 2, full: false, basis });
+    }
     for (name, basis) in [
         ("fic", 40),
         ("hilbert-collapsed", 30),
@@ -263,5 +289,7 @@ fn main() {
             cases.push(Case { name, length, particles: 20, states: 1, full: false, basis: Some(basis) });
         }
     }
-    cases.iter().filter(|case| case.name.contains(&wanted)).for_each(run);
+    let label =
+        |case: &Case| format!("{}/{}/{}/{}", case.name, case.basis.unwrap_or(0), case.length, case.particles);
+    cases.iter().filter(|case| label(case).contains(&wanted)).for_each(run);
 }

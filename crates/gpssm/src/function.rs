@@ -114,6 +114,9 @@ pub(crate) fn evaluate_all(functions: &[ScalarFunction], z: &Points, out: &mut V
     let n = functions.len();
     out.clear();
     out.resize(z.len() * n, 0.0);
+    if let [function] = functions {
+        return function.evaluate(z, out);
+    }
     let mut column = vec![0.0; z.len()];
     for (d, function) in functions.iter().enumerate() {
         function.evaluate(z, &mut column);

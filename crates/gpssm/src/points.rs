@@ -63,6 +63,20 @@ impl Points {
         self.n += 1;
     }
 
+    /// Makes these the points (x, u) of all states `x` (row-major, `n_x` each) with one input.
+    pub(crate) fn set_states(&mut self, x: &[f64], n_x: usize, u: &[f64]) {
+        self.n = x.len() / n_x;
+        let (states, inputs) = self.columns.split_at_mut(n_x);
+        for (d, column) in states.iter_mut().enumerate() {
+            column.clear();
+            column.extend(x.iter().skip(d).step_by(n_x));
+        }
+        for (column, u) in inputs.iter_mut().zip(u) {
+            column.clear();
+            column.resize(self.n, *u);
+        }
+    }
+
     /// Keeps the first `n` points.
     pub fn truncate(&mut self, n: usize) {
         for column in &mut self.columns {

@@ -455,6 +455,7 @@ fn runs_with_every_basis() {
             (fic(InducingSpec::Grid(vec![3, 2])), 6),
             (fic(InducingSpec::KMeans(5)), 5),
             (fic(InducingSpec::Greedy(5)), 5),
+            (fic(InducingSpec::Variance(5)), 5),
             (DynamicsSpec::Dtc { inducing: InducingSpec::Given(given), mode }, 3),
             (DynamicsSpec::Hilbert { functions: 12, half_width: Vec::new(), mode }, 12),
             (DynamicsSpec::Hilbert { functions: 12, half_width: vec![4.0, 2.0], mode }, 12),

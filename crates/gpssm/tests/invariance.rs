@@ -152,7 +152,7 @@ fn assert_twins_agree(case: &Case, replicates: usize) {
             let difference = fast.log_evidence - slow.log_evidence;
             assert!(difference.abs() < 1e-8, "{}: evidence differs by {difference}", case.name);
             assert_eq!(of_fast.next_u64(), of_slow.next_u64(), "{}: random numbers", case.name);
-            assert_eq!(fast.n_clamped, 0, "{}", case.name);
+            assert_eq!(fast.numerics.clamped, 0, "{}", case.name);
             replicate.paths[s] = fast.path;
         }
     }

@@ -100,7 +100,8 @@ impl Writer {
     /// Whether this is the draw that comes next.
     pub(super) fn check(&self, draw: &Draw, n_theta: usize, tune: u64) -> Result<(), StoreError> {
         let refuse = |message: String| Err(StoreError::Draw { chain: self.id, message });
-        let expected = if self.warmup < tune { (Phase::Tune, self.warmup) } else { (Phase::Sample, self.draws) };
+        let expected =
+            if self.warmup < tune { (Phase::Tune, self.warmup) } else { (Phase::Sample, self.draws) };
         let word = in_words(draw.phase);
         if (draw.phase, draw.index) != expected || draw.state.sweep != self.sweeps() + 1 {
             return refuse(format!(
@@ -112,7 +113,11 @@ impl Writer {
             ));
         }
         if draw.theta.len() != n_theta {
-            return refuse(format!("{word} {} has {} parameters, not {n_theta}", draw.index, draw.theta.len()));
+            return refuse(format!(
+                "{word} {} has {} parameters, not {n_theta}",
+                draw.index,
+                draw.theta.len()
+            ));
         }
         if !draw.theta.iter().chain(draw.paths.iter().flatten()).all(|value| value.is_finite()) {
             return refuse(format!("{word} {} holds a number that is not finite", draw.index));

@@ -277,9 +277,8 @@ impl Layout {
         let mut attributes = tree.attributes.clone();
         let mut take = |name: &str| attributes.shift_remove(name).unwrap_or(Value::Null);
         let counts = |value: &Value| value.as_array()?.iter().map(Value::as_u64).collect::<Option<Vec<_>>>();
-        let chains = counts(&take("chains")).and_then(|ids| {
-            ids.into_iter().map(|id| u32::try_from(id).ok()).collect::<Option<Vec<_>>>()
-        });
+        let chains = counts(&take("chains"))
+            .and_then(|ids| ids.into_iter().map(|id| u32::try_from(id).ok()).collect::<Option<Vec<_>>>());
         let [warmup, draws, states] = COMMIT.map(&mut take);
         let (Some(chains), Some(warmup), Some(draws), Some(states)) =
             (chains, counts(&warmup), counts(&draws), texts(&states))
@@ -312,7 +311,8 @@ impl Layout {
             return refuse("a parameter has an impossible name");
         }
         let path = "posterior/x";
-        let Some([_, _, n_rows, n_x]) = tree.array(path).and_then(|x| <[u64; 4]>::try_from(x.shape.clone()).ok())
+        let Some([_, _, n_rows, n_x]) =
+            tree.array(path).and_then(|x| <[u64; 4]>::try_from(x.shape.clone()).ok())
         else {
             return refuse("the array of states is missing");
         };

@@ -307,7 +307,8 @@ impl StoredRun {
             "fic" => Some(BasisChoice::Fic(points()?)),
             "dtc" => Some(BasisChoice::Dtc(points()?)),
             "hilbert" => {
-                let (center, half_width) = (numbers("box_center_internal")?, numbers("box_half_width_internal")?);
+                let (center, half_width) =
+                    (numbers("box_center_internal")?, numbers("box_half_width_internal")?);
                 let count = self.layout.integers("constant_data/basis_functions")?;
                 let n_functions = usize::try_from(*count.first()?).ok()?;
                 if [center.len(), half_width.len()] != [n_z; 2] {

@@ -102,8 +102,7 @@ fn agree(
 ) -> Result<(Layout, Vec<String>), StoreError> {
     let mut expected = description.layout()?;
     let mut warnings = Vec::new();
-    for (name, what) in
-        [("inference_library_version", "version"), ("instruction_set", "the instruction set")]
+    for (name, what) in [("inference_library_version", "version"), ("instruction_set", "the instruction set")]
     {
         if stored.attribute(name) != expected.attribute(name) {
             let (then, now) = (stored.text(name), expected.text(name));
@@ -181,12 +180,7 @@ fn load(
 }
 
 /// Removes our own files that no commit speaks of.
-fn clean(
-    folder: &Path,
-    layout: &Layout,
-    committed: &[Committed],
-    disk: &dyn Disk,
-) -> Result<(), StoreError> {
+fn clean(folder: &Path, layout: &Layout, committed: &[Committed], disk: &dyn Disk) -> Result<(), StoreError> {
     let named = |name: &str| committed.iter().any(|chain| chain.state == name);
     remove_where(disk, &folder.join(STATES), |name| name.starts_with("chain-") && !named(name))?;
     remove_where(disk, folder, |_| false)?;
@@ -197,7 +191,9 @@ fn clean(
         let beyond = |column: &Column, name: &str| {
             let place = column.place(name);
             place.is_some_and(|(chain, block)| {
-                committed.get(chain).is_some_and(|chain| rows_in_block(column, block, chain.count(phase)) == 0)
+                committed
+                    .get(chain)
+                    .is_some_and(|chain| rows_in_block(column, block, chain.count(phase)) == 0)
             })
         };
         for column in &layout.columns {
@@ -216,11 +212,7 @@ fn clean(
 }
 
 /// Removes temporary files, and others whose name is not wanted.
-fn remove_where(
-    disk: &dyn Disk,
-    folder: &Path,
-    unwanted: impl Fn(&str) -> bool,
-) -> Result<(), StoreError> {
+fn remove_where(disk: &dyn Disk, folder: &Path, unwanted: impl Fn(&str) -> bool) -> Result<(), StoreError> {
     for entry in fs::read_dir(folder).map_err(StoreError::io(folder))? {
         let path = entry.map_err(StoreError::io(folder))?.path();
         let temporary = path.extension().is_some_and(|ending| ending == TEMPORARY);
@@ -233,12 +225,7 @@ fn remove_where(
 }
 
 /// Writes metadata that differ from what they should be: the root first, for it is the authority.
-fn heal(
-    folder: &Path,
-    layout: &Layout,
-    committed: &[Committed],
-    disk: &dyn Disk,
-) -> Result<(), StoreError> {
+fn heal(folder: &Path, layout: &Layout, committed: &[Committed], disk: &dyn Disk) -> Result<(), StoreError> {
     let tree = layout.tree(committed);
     let put = |path: &Path, bytes: &[u8], durable: bool| {
         if fs::read(path).is_ok_and(|found| found == bytes) {

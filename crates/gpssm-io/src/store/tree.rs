@@ -152,7 +152,8 @@ impl Tree {
         let mut attributes = Attributes::new();
         attributes.insert("checksum".into(), BLANK.into());
         attributes.extend(self.attributes.clone());
-        let nodes: Attributes = self.nodes.iter().map(|(path, node)| (path.clone(), node.to_json())).collect();
+        let nodes: Attributes =
+            self.nodes.iter().map(|(path, node)| (path.clone(), node.to_json())).collect();
         let root = json!({
             "zarr_format": 3,
             "node_type": "group",

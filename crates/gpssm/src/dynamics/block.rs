@@ -1,6 +1,7 @@
 //! What the filters need of a prior over the transition function.
 
 use super::genealogy::{Birth, Genealogy, Slot};
+use super::numerics::Numerics;
 use super::predictions::Predictions;
 use crate::points::Points;
 
@@ -15,8 +16,9 @@ pub(crate) struct Pairs {
 
 impl Pairs {
     /// Residual of pair `s` in some dimensions.
-    pub(crate) fn residual(&self, s: usize, dims: &[usize]) -> Vec<f64> {
-        dims.iter().map(|&d| self.residuals[s * self.n_x + d]).collect()
+    pub(crate) fn residual(&self, s: usize, dims: &[usize], out: &mut Vec<f64>) {
+        out.clear();
+        out.extend(dims.iter().map(|&d| self.residuals[s * self.n_x + d]));
     }
 
     /// Residuals of some dimensions, row-major (s, dimension).
@@ -55,6 +57,6 @@ pub(crate) trait Block {
         false
     }
 
-    /// Covariances that rounding pushed below their bound, so far.
-    fn n_clamped(&self) -> u64;
+    /// What happened so far.
+    fn numerics(&self) -> Numerics;
 }

@@ -49,6 +49,8 @@ pub(crate) struct EvidenceWork {
     dense: Dense,
     residuals: Vec<f64>,
     scratch: Scratch,
+    /// Largest relative jitter of a finite basis since it was last set to zero.
+    pub(crate) relative_jitter: f64,
 }
 
 /// log p(x_{1:T} | x_0) of the dimensions `dims`, all pairs of all sequences together (eq. 4).

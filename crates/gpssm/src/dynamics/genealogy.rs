@@ -42,6 +42,8 @@ pub(crate) struct Genealogy {
     /// Generations that are remembered at one time, if older ones do not matter: then there is no tree.
     memory: Option<usize>,
     generation: usize,
+    /// Room for the parents of a generation.
+    parents: Vec<Option<Slot>>,
 }
 
 impl Genealogy {
@@ -51,10 +53,11 @@ impl Genealogy {
     }
 
     /// Starts with generation 0.
-    pub(crate) fn start(&mut self, n_particles: usize) -> Vec<Birth> {
+    pub(crate) fn start(&mut self, n_particles: usize, births: &mut Vec<Birth>) {
         *self = Self::new(self.memory);
         self.order = (0..n_particles).collect();
-        self.bear(&vec![None; n_particles])
+        self.parents.resize(n_particles, None);
+        self.bear(births);
     }
 
     /// Generations in the trunk.
@@ -100,19 +103,24 @@ impl Genealogy {
         first..first + n
     }
 
-    fn bear(&mut self, parents: &[Option<Slot>]) -> Vec<Birth> {
+    /// The children of `self.parents`.
+    fn bear(&mut self, births: &mut Vec<Birth>) {
+        births.clear();
+        let n = self.parents.len();
         if let Some(memory) = self.memory {
-            let slots = self.rotating_slots(memory, parents.len());
+            let slots = self.rotating_slots(memory, n);
             self.generation += 1;
             self.current.clear();
             self.current.extend(slots);
-            let births = self.current.iter().zip(parents).enumerate();
-            return births.map(|(particle, (&slot, &parent))| Birth { particle, slot, parent }).collect();
+            let children = self.current.iter().zip(&self.parents).enumerate();
+            births.extend(children.map(|(particle, (&slot, &parent))| Birth { particle, slot, parent }));
+            return;
         }
+        let parents = std::mem::take(&mut self.parents);
         let generation = self.trunk + self.levels.len();
-        let mut level = Vec::with_capacity(parents.len());
-        let mut births = Vec::with_capacity(parents.len());
-        self.current = vec![usize::MAX; parents.len()];
+        let mut level = Vec::with_capacity(n);
+        self.current.clear();
+        self.current.resize(n, Slot::MAX);
         for i in 0..self.order.len() {
             let particle = self.order[i];
             let node = Node { parent: parents[particle], generation, n_children: 0 };
@@ -134,15 +142,16 @@ impl Genealogy {
             births.push(Birth { particle, slot, parent: parents[particle] });
         }
         self.levels.push_back(level);
-        births
+        self.parents = parents;
     }
 
     /// Adds the next generation: particle i descends from particle `ancestors[i]`. The births come with
     /// relatives side by side.
-    pub(crate) fn branch(&mut self, ancestors: &[usize]) -> Vec<Birth> {
+    pub(crate) fn branch(&mut self, ancestors: &[usize], births: &mut Vec<Birth>) {
+        self.parents.clear();
+        self.parents.extend(ancestors.iter().map(|&a| Some(self.current[a])));
         if self.memory.is_some() {
-            let parents: Vec<_> = ancestors.iter().map(|&a| Some(self.current[a])).collect();
-            return self.bear(&parents);
+            return self.bear(births);
         }
         let mut rank = vec![0; self.current.len()];
         for (position, &particle) in self.order.iter().enumerate() {
@@ -150,14 +159,14 @@ impl Genealogy {
         }
         self.order = (0..ancestors.len()).collect();
         self.order.sort_by_key(|&particle| rank[ancestors[particle]]);
-        let parents: Vec<_> = ancestors.iter().map(|&a| Some(self.current[a])).collect();
-        self.bear(&parents)
+        self.bear(births);
     }
 
     /// Adds one child to every particle for the time being; [`Self::retreat`] takes them away again.
-    pub(crate) fn venture(&mut self) -> Vec<Birth> {
-        let parents: Vec<_> = self.current.iter().map(|&slot| Some(slot)).collect();
-        self.bear(&parents)
+    pub(crate) fn venture(&mut self, births: &mut Vec<Birth>) {
+        self.parents.clear();
+        self.parents.extend(self.current.iter().map(|&slot| Some(slot)));
+        self.bear(births);
     }
 
     /// Removes the newest generation.

@@ -25,6 +25,7 @@ use super::basis::features::BasisChoice;
 use super::block::Pairs;
 use super::evidence::{EvidenceWork, fill_covariance};
 use super::population::Population;
+use super::predictions::Predictions;
 use super::transition::{FunctionPrior, Transition};
 use crate::error::Error;
 use crate::function::evaluate_all;
@@ -74,7 +75,8 @@ impl Transition {
         let mut population = Population::new(self, &inputs, &self.no_pairs(n_u), None)?;
         population.start(&x[0]);
         x[1..].iter().for_each(|x| population.advance(&[0], x));
-        let predictions = population.predict();
+        let mut predictions = Predictions::default();
+        population.predict(&mut predictions);
         let covariance = small::covariance(predictions.chol(0), self.n_x());
         finite(Gaussian { mean: predictions.mean(0).to_vec(), covariance })
     }

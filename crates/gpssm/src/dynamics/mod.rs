@@ -7,10 +7,11 @@
 //! - `population`, `genealogy`, `block`: particles, their common past, and what they need of a prior
 //! - `exact`: the Gaussian process itself, one factor for the whole particle tree
 //! - [`basis`]: finite bases in its place: inducing inputs, Hilbert space, Fourier features
-//! - `parametric`: x' = h(x, u) + v
+//! - `markov`: x' = h(x, u) + v, and finite bases given one draw of their weights
 //! - `evidence`: the joint density of a path (eq. 4)
 //! - [`gp`]: these densities as building blocks
 //! - [`predictions`]: one-step predictions of all particles
+//! - [`numerics`]: what is counted of the arithmetic
 
 pub mod basis;
 pub(crate) mod block;
@@ -18,7 +19,8 @@ pub(crate) mod evidence;
 pub(crate) mod exact;
 pub(crate) mod genealogy;
 pub mod gp;
-pub(crate) mod parametric;
+pub(crate) mod markov;
+pub mod numerics;
 pub(crate) mod population;
 pub mod predictions;
 pub mod transition;

@@ -1,7 +1,8 @@
 //! All particles of one filter, with their common past.
 
 use super::block::{Block, Pairs};
-use super::genealogy::{Birth, Genealogy};
+use super::genealogy::{Birth, Genealogy, Slot};
+use super::numerics::Numerics;
 use super::predictions::Predictions;
 use super::transition::Transition;
 use crate::function::evaluate_all;
@@ -25,9 +26,12 @@ pub(crate) struct Population<'a> {
     t: usize,
     x: Vec<f64>,
     length: usize,
-    predictions: Predictions,
     log_futures: Vec<f64>,
+    /// Room for one step.
     means: Vec<f64>,
+    z: Points,
+    births: Vec<Birth>,
+    origins: Vec<Slot>,
 }
 
 impl<'a> Population<'a> {
@@ -51,9 +55,11 @@ impl<'a> Population<'a> {
             t: 0,
             x: Vec::new(),
             length,
-            predictions: Predictions::default(),
             log_futures: Vec::new(),
             means: Vec::new(),
+            z: Points::new(transition.n_x() + inputs[0].len()),
+            births: Vec::new(),
+            origins: Vec::new(),
         })
     }
 
@@ -63,26 +69,25 @@ impl<'a> Population<'a> {
 
     /// Generation 0; `x` is row-major by particle.
     pub(crate) fn start(&mut self, x: &[f64]) {
-        let births = self.genealogy.start(x.len() / self.n_x());
+        self.genealogy.start(x.len() / self.n_x(), &mut self.births);
         self.t = 0;
-        self.edges(&births, x);
-        self.rows(&births, x, 0);
+        self.edges(x);
+        self.rows(x, 0);
         self.x = x.to_vec();
     }
 
     /// p(x_t | path_i) of the next state, all particles (eq. 3).
-    pub(crate) fn predict(&mut self) -> &Predictions {
+    pub(crate) fn predict(&self, out: &mut Predictions) {
         let current = self.genealogy.current();
-        self.predictions.reset(current.len(), self.transition.n_x());
+        out.reset(current.len(), self.transition.n_x());
         for block in &self.blocks {
-            block.predict(current, &mut self.predictions);
+            block.predict(current, out);
         }
         for (d, of) in self.transition.lags.iter().enumerate().filter_map(|(d, of)| of.map(|of| (d, of))) {
             for i in 0..current.len() {
-                self.predictions.set_known(i, d, self.x[i * self.transition.n_x() + of]);
+                out.set_known(i, d, self.x[i * self.transition.n_x() + of]);
             }
         }
-        &self.predictions
     }
 
     /// log p(x~_{t:T} | path_i) + const, all particles (eq. 8); `x_ref` is the whole reference x~_{0:T}.
@@ -94,22 +99,25 @@ impl<'a> Population<'a> {
         let n_x = self.n_x();
         let (n, t) = (self.genealogy.current().len(), self.t + 1);
         let memory = self.transition.memory();
-        let mut out = vec![0.0; n];
-        let origins = self.genealogy.current().to_vec();
-        let mut x = self.x.clone();
+        let mut out = std::mem::take(&mut self.log_futures);
+        out.clear();
+        out.resize(n, 0.0);
+        self.origins.clear();
+        self.origins.extend_from_slice(self.genealogy.current());
+        let mut x = if memory > 0 { self.x.clone() } else { Vec::new() };
         for s in t..(t + memory).min(self.length + 1) {
             x = self.splice(&x, &x_ref[s * n_x..(s + 1) * n_x]);
             visit(s, &x, &mut out);
             if s < self.length {
-                let births = self.genealogy.venture();
-                self.edges(&births, &x);
-                self.rows(&births, &x, s);
+                self.genealogy.venture(&mut self.births);
+                self.edges(&x);
+                self.rows(&x, s);
             }
         }
         let n_ventured = memory.min(self.length - t);
         let x_next = &x_ref[(t + n_ventured) * n_x..(t + n_ventured + 1) * n_x];
         for block in &mut self.blocks {
-            block.add_log_futures(&self.genealogy, &origins, x_next, &mut out);
+            block.add_log_futures(&self.genealogy, &self.origins, x_next, &mut out);
         }
         for _ in 0..n_ventured {
             self.genealogy.retreat();
@@ -127,10 +135,11 @@ impl<'a> Population<'a> {
 
     /// Particle i of the next generation has state x_i and descends from particle `ancestors[i]`.
     pub(crate) fn advance(&mut self, ancestors: &[usize], x: &[f64]) {
-        let births = self.genealogy.branch(ancestors);
+        self.genealogy.branch(ancestors, &mut self.births);
         self.t += 1;
-        self.x = x.to_vec();
-        self.edges(&births, x);
+        self.x.clear();
+        self.x.extend_from_slice(x);
+        self.edges(x);
         if self.t == self.length {
             return;
         }
@@ -143,31 +152,30 @@ impl<'a> Population<'a> {
         for block in &mut self.blocks {
             block.forget(&self.genealogy);
         }
-        self.rows(&births, x, self.t);
+        self.rows(x, self.t);
     }
 
-    fn edges(&mut self, births: &[Birth], x: &[f64]) {
+    /// Outputs of the parents of the last births.
+    fn edges(&mut self, x: &[f64]) {
         for block in &mut self.blocks {
-            block.edges(births, x, self.transition.n_x());
+            block.edges(&self.births, x, self.transition.n_x());
         }
     }
 
-    /// Inputs z_t of the births.
-    fn rows(&mut self, births: &[Birth], x: &[f64], t: usize) {
+    /// Inputs z_t of the last births.
+    fn rows(&mut self, x: &[f64], t: usize) {
         let n_x = self.n_x();
-        let u = &self.inputs[t];
-        let mut z = Points::new(n_x + u.len());
-        for x in x.chunks_exact(n_x) {
-            z.push_parts(x, u);
-        }
-        evaluate_all(&self.transition.means, &z, &mut self.means);
+        self.z.set_states(x, n_x, &self.inputs[t]);
+        evaluate_all(&self.transition.means, &self.z, &mut self.means);
         for block in &mut self.blocks {
-            block.rows(&self.genealogy, births, &z, &self.means, n_x);
+            block.rows(&self.genealogy, &self.births, &self.z, &self.means, n_x);
         }
     }
 
-    /// Predictive covariances that rounding pushed below the process noise.
-    pub(crate) fn n_clamped(&self) -> u64 {
-        self.blocks.iter().map(|block| block.n_clamped()).sum()
+    /// What happened so far.
+    pub(crate) fn numerics(&self) -> Numerics {
+        let mut total = Numerics::default();
+        self.blocks.iter().for_each(|block| total.add(&block.numerics()));
+        total
     }
 }

@@ -12,6 +12,7 @@ use super::basis::hilbert::HilbertChoice;
 use super::block::Pairs;
 use super::evidence::EvidenceWork;
 use super::population::Population;
+use super::predictions::Predictions;
 use super::transition::{FunctionPrior, ProcessNoise, Transition};
 use crate::function::ScalarFunction;
 use crate::kernel::{Kernel, Shape};
@@ -107,10 +108,13 @@ fn check(case: &Case, seed: u64) {
     population.start(&x);
     plain.start(&x);
     for t in 1..=length {
-        let predictions = population.predict().clone();
-        let unconditional = plain.predict();
+        let (mut predictions, mut unconditional) = (Predictions::default(), Predictions::default());
+        population.predict(&mut predictions);
+        plain.predict(&mut unconditional);
         for i in 0..n {
             let pairs = predictions.mean(i).iter().zip(unconditional.mean(i));
+            pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-10));
+            let pairs = predictions.chol(i).iter().zip(unconditional.chol(i));
             pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-10));
         }
         let probe = normals(&mut rng, n_x);
@@ -161,7 +165,7 @@ fn check(case: &Case, seed: u64) {
         population.advance(&ancestors, &x);
         plain.advance(&ancestors, &x);
     }
-    assert_eq!(population.n_clamped(), 0);
+    assert_eq!(population.numerics().clamped, 0);
 }
 
 fn case(

@@ -6,11 +6,10 @@ use super::basis::collapsed::CollapsedBlock;
 use super::basis::features::{BasisChoice, BasisError};
 use super::basis::forward::ForwardBlock;
 use super::basis::regression::{Design, Statistics};
-use super::basis::sampled::SampledBlock;
 use super::block::{Block, Pairs};
 use super::evidence::{EvidenceWork, log_evidence};
 use super::exact::ExactBlock;
-use super::parametric::ParametricBlock;
+use super::markov::MarkovBlock;
 use crate::function::{ScalarFunction, evaluate_all};
 use crate::kernel::Kernel;
 use crate::linalg::dense::NotPositiveDefinite;
@@ -131,11 +130,11 @@ impl Transition {
     ) -> Result<Vec<Box<dyn Block>>, NotPositiveDefinite> {
         let block = |(b, dims): (usize, Vec<usize>)| -> Result<Box<dyn Block>, NotPositiveDefinite> {
             let noise = self.noise_of(&dims);
+            let memory = self.memory();
             if self.is_known(&dims) {
-                return Ok(Box::new(ParametricBlock::new(&dims, &noise)?));
+                return Ok(Box::new(MarkovBlock::known(&dims, &noise, memory)?));
             }
             let kernels = self.kernels_of(&dims);
-            let memory = self.memory();
             Ok(match (&self.prior, reference) {
                 (FunctionPrior::Exact, _) => {
                     Box::new(ExactBlock::new(&dims, kernels, noise, length, memory, context, reference)?)
@@ -148,7 +147,8 @@ impl Transition {
                     Box::new(ForwardBlock::new(&dims, design(&kernels, choice, noise)?, context)?)
                 }
                 (FunctionPrior::Sampled(choice, weights), _) => {
-                    Box::new(SampledBlock::new(&dims, design(&kernels, choice, noise)?, weights[b].clone()))
+                    let design = design(&kernels, choice, noise)?;
+                    Box::new(MarkovBlock::drawn(&dims, design, weights[b].clone(), memory))
                 }
             })
         };
@@ -189,7 +189,9 @@ impl Transition {
             return match &self.prior {
                 FunctionPrior::Exact => log_evidence(dims, &self.kernels_of(dims), &noise, pairs, work),
                 FunctionPrior::Collapsed(choice) | FunctionPrior::Sampled(choice, _) => {
-                    self.statistics(dims, choice, noise, pairs)?.1.log_evidence()
+                    let (design, statistics) = self.statistics(dims, choice, noise, pairs)?;
+                    work.relative_jitter = work.relative_jitter.max(design.relative_jitter());
+                    statistics.log_evidence()
                 }
             };
         }

@@ -1,12 +1,14 @@
 //! Linear algebra: the only place that knows the matrix library and the instruction set.
 //!
 //! - [`dense`]: Cholesky factor of one dense matrix (the evidence of a path, eq. 4 of the paper)
+//! - `branching`: rank-one updates that leave the old factor as it is
 //! - `panels`: row panels of growing factors, solved for many columns at once
 //! - `rotations`: rank-one updates of a panel factor by Givens rotations
 //! - [`small`]: the n_x by n_x Gaussians of single particles
 //! - `tiles`: the same through single rows of the bush
 //! - `simd`, `exponential`: our own vectorised loops
 
+pub(crate) mod branching;
 pub mod dense;
 pub(crate) mod exponential;
 pub(crate) mod panels;

@@ -37,6 +37,12 @@ impl TriangularPanels {
         self.n_rows
     }
 
+    /// Takes over the order of another factor; the entries are left as they happen to be.
+    pub(crate) fn clone_shape(&mut self, other: &Self) {
+        self.n_rows = other.n_rows;
+        self.data.resize(other.data.len(), 0.0);
+    }
+
     fn offset(panel: usize) -> usize {
         HEIGHT * HEIGHT * (panel * (panel + 1) / 2)
     }

@@ -174,7 +174,7 @@ fn n_weights(problem: &Problem, p: usize) -> Option<f64> {
         DynamicsSpec::Fic { inducing, .. } | DynamicsSpec::Dtc { inducing, .. } => match inducing {
             InducingSpec::Given(points) => points.len(),
             InducingSpec::Grid(counts) => counts.iter().product(),
-            InducingSpec::KMeans(n) | InducingSpec::Greedy(n) => *n,
+            InducingSpec::KMeans(n) | InducingSpec::Greedy(n) | InducingSpec::Variance(n) => *n,
         },
         DynamicsSpec::Hilbert { functions, .. } => *functions,
         DynamicsSpec::Fourier { frequencies, .. } => 2 * frequencies,

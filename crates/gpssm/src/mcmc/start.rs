@@ -3,11 +3,9 @@
 use super::settings::Settings;
 use super::sweep::ChainState;
 use crate::error::Error;
-use crate::kernel::Kernel;
 use crate::model::choose::{choose, needs_path, provisional};
 use crate::model::compile::Problem;
 use crate::model::dynamics::DynamicsSpec;
-use crate::points::Points;
 use crate::random::{Purpose, stream};
 use crate::smc::filter::{FilterError, FilterOptions, SharedPairs, particle_filter};
 
@@ -70,24 +68,16 @@ pub fn prepare(problem: &Problem, settings: &Settings) -> Result<Problem, Error>
     if *spec == DynamicsSpec::Exact || problem.basis().is_some() {
         return Ok(problem.clone());
     }
-    let n_z = problem.n_x() + problem.model().n_u;
-    let mut visited = Points::new(n_z);
+    let mut paths = Vec::new();
     let mut theta = problem.table().sample(&mut stream(settings.seed, 0, Purpose::Basis, 0, 2))?;
     if needs_path(spec) {
         let warm_up = problem.with_basis(provisional(problem, settings.seed, PROVISIONAL));
         // A number of its own, that no chain has.
         if let Some(start) = find_start(&warm_up, settings, u32::MAX, &mut |_| true)? {
-            for (path, sequence) in start.state.paths.iter().zip(problem.sequences()) {
-                for (t, x) in path.chunks_exact(problem.n_x()).enumerate() {
-                    visited.push_parts(x, sequence.u(t));
-                }
-            }
-            theta = start.state.theta;
+            (theta, paths) = (start.state.theta, start.state.paths);
         }
     }
-    let kernels = problem.bind_transition(&theta).kernels;
-    let kernel = Kernel::Sum(kernels.into_iter().filter(|kernel| !kernel.is_zero()).collect());
-    match choose(problem, settings.seed, &visited, &kernel)? {
+    match choose(problem, settings.seed, &theta, &paths)? {
         Some(basis) => Ok(problem.with_basis(basis)),
         None => Ok(problem.clone()),
     }

@@ -6,6 +6,7 @@ use super::conditional::Conditional;
 use super::hyper;
 use super::slice::WidthAdaptation;
 use crate::dynamics::evidence::EvidenceWork;
+use crate::dynamics::numerics::Numerics;
 use crate::error::Error;
 use crate::model::compile::Problem;
 use crate::model::parameters::{Coordinate, ParameterPrior};
@@ -69,6 +70,16 @@ pub struct SweepInfo {
     pub filter_failures: u64,
     /// Predictive covariances that rounding pushed below the process noise.
     pub clamped: u64,
+    /// Sums of a finite basis that were formed anew on schedule.
+    #[serde(default)]
+    pub refreshed: u64,
+    /// Sums of a finite basis that were formed anew because they could not be factored.
+    #[serde(default)]
+    pub breakdowns: u64,
+    /// Largest jitter that the covariance of inducing inputs was given in any evidence or filter, relative to
+    /// its diagonal.
+    #[serde(default)]
+    pub relative_jitter: f64,
     /// log p(theta, x, y).
     pub log_joint: f64,
     /// log p(y | x, theta).
@@ -76,7 +87,7 @@ pub struct SweepInfo {
 }
 
 impl SweepInfo {
-    /// Adds the counts and takes over the log densities.
+    /// Adds the counts, keeps the larger jitter and takes over the log densities.
     pub(crate) fn add(&mut self, other: &Self) {
         self.evidence_evaluations += other.evidence_evaluations;
         self.evidence_failures += other.evidence_failures;
@@ -84,8 +95,18 @@ impl SweepInfo {
         self.slice_capped += other.slice_capped;
         self.filter_failures += other.filter_failures;
         self.clamped += other.clamped;
+        self.refreshed += other.refreshed;
+        self.breakdowns += other.breakdowns;
+        self.relative_jitter = self.relative_jitter.max(other.relative_jitter);
         self.log_joint = other.log_joint;
         self.log_likelihood = other.log_likelihood;
+    }
+
+    fn count(&mut self, numerics: &Numerics) {
+        self.clamped += numerics.clamped;
+        self.refreshed += numerics.refreshed;
+        self.breakdowns += numerics.breakdowns;
+        self.relative_jitter = self.relative_jitter.max(numerics.relative_jitter);
     }
 }
 
@@ -130,6 +151,7 @@ impl<'a> Chain<'a> {
         let mut rng = stream(self.seed, self.chain, Purpose::Theta, state.sweep, 0);
         let (theta, widths) = (&mut state.theta, &mut state.widths);
         hyper::update(self.problem, theta, &state.paths, widths, &mut self.work, &mut rng, info);
+        info.relative_jitter = info.relative_jitter.max(std::mem::take(&mut self.work.relative_jitter));
     }
 
     /// Steps b and c.
@@ -161,7 +183,7 @@ impl<'a> Chain<'a> {
             let x_ref = &self.state.paths[s];
             match conditional_filter(&model, sequence, &shared, self.options, x_ref, &mut rng) {
                 Ok(outcome) => {
-                    info.clamped += outcome.n_clamped;
+                    info.count(&outcome.numerics);
                     self.state.paths[s] = outcome.path;
                 }
                 Err(_) => info.filter_failures += 1,

@@ -10,29 +10,74 @@ use super::dynamics::{DynamicsSpec, InducingSpec};
 use crate::dynamics::basis::features::BasisChoice;
 use crate::dynamics::basis::fourier::FourierChoice;
 use crate::dynamics::basis::hilbert::HilbertChoice;
+use crate::dynamics::basis::selection::{Regression, by_information, by_variance};
+use crate::dynamics::block::Pairs;
 use crate::error::Error;
-use crate::kernel::{Kernel, Scratch};
 use crate::points::Points;
 use crate::random::{Purpose, stream};
+use crate::smc::filter::SharedPairs;
 
-/// The basis of a problem, given where a warm-up path went (points z of all sequences, internal units).
+/// What a choice may look at.
+struct WarmUp {
+    /// z_t of all sequences, t = 0..T.
+    visited: Points,
+    /// Their pairs, and the prior of each state dimension that has one.
+    pairs: Pairs,
+    regressions: Vec<Regression>,
+}
+
+impl WarmUp {
+    fn new(problem: &Problem, theta: &[f64], paths: &[Vec<f64>]) -> Self {
+        let (n_x, n_u) = (problem.n_x(), problem.model().n_u);
+        let transition = problem.bind_transition(theta);
+        let mut visited = Points::new(n_x + n_u);
+        let mut shared = SharedPairs::none(n_x, n_u);
+        for (path, sequence) in paths.iter().zip(problem.sequences()) {
+            for (t, x) in path.chunks_exact(n_x).enumerate() {
+                visited.push_parts(x, sequence.u(t));
+            }
+            shared.add(&transition, path, sequence);
+        }
+        let noise = transition.noise_covariance();
+        let regressions =
+            transition.moving().filter(|&d| !transition.kernels[d].is_zero()).map(|d| Regression {
+                kernel: transition.kernels[d].clone(),
+                residuals: shared.0.select(&[d]),
+                noise: noise[d * n_x + d],
+            });
+        Self { visited, regressions: regressions.collect(), pairs: shared.0 }
+    }
+
+    /// The points with these indices; the first of all if none was chosen.
+    fn points(&self, chosen: &[usize]) -> Points {
+        let mut points = Points::new(self.visited.n_components());
+        chosen.iter().for_each(|&i| points.push(&self.pairs.points.row(i)));
+        if points.is_empty() {
+            points.push(&self.visited.row(0));
+        }
+        points
+    }
+}
+
+/// The basis of a problem, given a warm-up path of each sequence (internal units) and its hyper-parameters.
 pub(crate) fn choose(
     problem: &Problem,
     seed: u64,
-    visited: &Points,
-    kernel: &Kernel,
+    theta: &[f64],
+    paths: &[Vec<f64>],
 ) -> Result<Option<BasisChoice>, Error> {
+    let warm_up = &WarmUp::new(problem, theta, paths);
     let mut rng = stream(seed, 0, Purpose::Basis, 0, 0);
     Ok(match &problem.model().dynamics {
         DynamicsSpec::Exact => None,
         DynamicsSpec::Fic { inducing, .. } => {
-            Some(BasisChoice::Fic(Arc::new(inducing_inputs(problem, inducing, visited, kernel, &mut rng))))
+            Some(BasisChoice::Fic(Arc::new(inducing_inputs(problem, inducing, warm_up, &mut rng))))
         }
         DynamicsSpec::Dtc { inducing, .. } => {
-            Some(BasisChoice::Dtc(Arc::new(inducing_inputs(problem, inducing, visited, kernel, &mut rng))))
+            Some(BasisChoice::Dtc(Arc::new(inducing_inputs(problem, inducing, warm_up, &mut rng))))
         }
         DynamicsSpec::Hilbert { functions, half_width, .. } => {
-            Some(BasisChoice::Hilbert(Arc::new(hilbert(problem, *functions, half_width, visited))))
+            Some(BasisChoice::Hilbert(Arc::new(hilbert(problem, *functions, half_width, &warm_up.visited))))
         }
         DynamicsSpec::Fourier { frequencies, .. } => {
             Some(BasisChoice::Fourier(Arc::new(fourier(problem, *frequencies, &mut rng))))
@@ -98,13 +143,8 @@ fn closed(problem: &Problem, points: Points) -> Points {
     closed
 }
 
-fn inducing_inputs<R: Rng>(
-    problem: &Problem,
-    spec: &InducingSpec,
-    visited: &Points,
-    kernel: &Kernel,
-    rng: &mut R,
-) -> Points {
+fn inducing_inputs<R: Rng>(problem: &Problem, spec: &InducingSpec, warm_up: &WarmUp, rng: &mut R) -> Points {
+    let WarmUp { visited, pairs, regressions } = warm_up;
     // Mirror images count towards the size that was asked for.
     let size = |n: usize| n.div_ceil(mirrors(problem).len()).clamp(1, visited.len().max(1));
     let points = match spec {
@@ -119,7 +159,8 @@ fn inducing_inputs<R: Rng>(
         }
         InducingSpec::Grid(counts) => grid(counts, visited),
         InducingSpec::KMeans(n) => k_means(visited, size(*n), rng),
-        InducingSpec::Greedy(n) => greedy(visited, size(*n), kernel),
+        InducingSpec::Greedy(n) => warm_up.points(&by_information(&pairs.points, regressions, size(*n))),
+        InducingSpec::Variance(n) => warm_up.points(&by_variance(&pairs.points, regressions, size(*n))),
     };
     closed(problem, points)
 }
@@ -200,38 +241,6 @@ fn k_means<R: Rng>(visited: &Points, k: usize, rng: &mut R) -> Points {
     let mut points = Points::new(units.len());
     for center in centers {
         points.push(&center.iter().zip(&units).map(|(z, unit)| z * unit).collect::<Vec<_>>());
-    }
-    points
-}
-
-/// Forward selection: each next point is the one with the largest variance given those before it, by a
-/// partial Cholesky factorisation with pivoting, O(n k^2).
-fn greedy(visited: &Points, k: usize, kernel: &Kernel) -> Points {
-    let n = visited.len();
-    let mut variance: Vec<f64> = (0..n).map(|i| kernel.diagonal(&visited.row(i))).collect();
-    let mut rows: Vec<Vec<f64>> = Vec::new();
-    let mut points = Points::new(visited.n_components());
-    let mut scratch = Scratch::default();
-    while points.len() < k {
-        let best = (0..n).max_by(|&a, &b| variance[a].total_cmp(&variance[b])).unwrap_or(0);
-        if variance[best].is_nan() || variance[best] <= 0.0 {
-            break;
-        }
-        let at = visited.row(best);
-        let pivot = variance[best].sqrt();
-        let mut row = vec![0.0; n];
-        kernel.row(visited, 0..n, &at, &mut row, &mut scratch);
-        for before in &rows {
-            let factor = before[best];
-            row.iter_mut().zip(before).for_each(|(value, before)| *value -= factor * before);
-        }
-        for (i, value) in row.iter_mut().enumerate() {
-            *value /= pivot;
-            variance[i] -= *value * *value;
-        }
-        variance[best] = 0.0;
-        rows.push(row);
-        points.push(&at);
     }
     points
 }

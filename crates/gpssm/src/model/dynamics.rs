@@ -68,9 +68,12 @@ pub enum InducingSpec {
     Grid(Vec<usize>),
     /// At the centres of k clusters of a warm-up path.
     KMeans(usize),
-    /// At k points of a warm-up path, each chosen where those before it explain least (the variance
-    /// criterion of forward selection; Seeger, Williams, Lawrence 2003).
+    /// At k points of a warm-up path, each the one that tells most given those before it: greedy forward
+    /// selection by information gain (Seeger, Williams, Lawrence 2003).
     Greedy(usize),
+    /// At k points of a warm-up path, each where those before it leave the largest part of f's prior variance:
+    /// greedy forward selection that looks at inputs alone.
+    Variance(usize),
 }
 
 impl DynamicsSpec {

@@ -5,6 +5,8 @@
 //! p(x_{0:T} | theta, y_{0:T}) invariant for any number of particles from two on (section 3.3, Algorithm 1,
 //! steps b and c).
 
+use std::ops::Range;
+
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -13,7 +15,9 @@ use super::proposal::{Lookahead, Proposal, sample_gaussian};
 use super::resampling::Resampling;
 use super::weights::{draw_index, normalise};
 use crate::dynamics::block::Pairs;
+use crate::dynamics::numerics::Numerics;
 use crate::dynamics::population::Population;
+use crate::dynamics::predictions::Predictions;
 use crate::dynamics::transition::Transition;
 use crate::initial::BoundInitial;
 use crate::linalg::dense::NotPositiveDefinite;
@@ -74,8 +78,8 @@ pub struct FilterOutcome {
     pub path: Vec<f64>,
     /// Estimate of log p(y_{0:T}); its exponential is unbiased without a reference.
     pub log_evidence: f64,
-    /// Predictive covariances that rounding pushed below the process noise.
-    pub n_clamped: u64,
+    /// Where the arithmetic met its limits.
+    pub numerics: Numerics,
 }
 
 /// The pairs (z_s, x_{s+1}) of other sequences that share f: a filter is run given them.
@@ -144,8 +148,11 @@ fn run<R: Rng>(
         weights: vec![1.0 / options.n_particles as f64; options.n_particles],
         uniform: true,
         log_evidence: 0.0,
-        states: Vec::with_capacity(sequence.n_rows()),
-        ancestors: Vec::with_capacity(sequence.n_rows()),
+        states: vec![0.0; sequence.n_rows() * options.n_particles * n_x],
+        ancestors: vec![0; sequence.length() * options.n_particles],
+        predictions: Predictions::default(),
+        z: Points::new(n_x + sequence.n_u()),
+        ancestor_weights: Vec::new(),
     };
     pass.start(rng)?;
     for t in 1..sequence.n_rows() {
@@ -155,7 +162,7 @@ fn run<R: Rng>(
     Ok(FilterOutcome {
         path: pass.trace(last),
         log_evidence: pass.log_evidence,
-        n_clamped: pass.population.n_clamped(),
+        numerics: pass.population.numerics(),
     })
 }
 
@@ -172,9 +179,13 @@ struct Pass<'a> {
     /// Whether the weights are equal whatever the particles: nothing was observed.
     uniform: bool,
     log_evidence: f64,
-    /// Generations: states row-major by particle, and ancestors.
-    states: Vec<Vec<f64>>,
-    ancestors: Vec<Vec<usize>>,
+    /// States (t, particle, dimension) and ancestors (t - 1, particle).
+    states: Vec<f64>,
+    ancestors: Vec<usize>,
+    /// Room for one step.
+    predictions: Predictions,
+    z: Points,
+    ancestor_weights: Vec<f64>,
 }
 
 impl Pass<'_> {
@@ -191,10 +202,16 @@ impl Pass<'_> {
         }
     }
 
-    fn pin_reference(&self, t: usize, x: &mut [f64]) {
+    /// Where the states of generation `t` stand.
+    fn generation(&self, t: usize) -> Range<usize> {
+        let size = self.options.n_particles * self.n_x;
+        t * size..(t + 1) * size
+    }
+
+    fn pin_reference(&mut self, t: usize) {
         if let Some(x_ref) = self.x_ref {
-            let at = self.n_free() * self.n_x;
-            x[at..].copy_from_slice(&x_ref[t * self.n_x..(t + 1) * self.n_x]);
+            let at = self.generation(t).end - self.n_x;
+            self.states[at..at + self.n_x].copy_from_slice(&x_ref[t * self.n_x..(t + 1) * self.n_x]);
         }
     }
 
@@ -204,8 +221,7 @@ impl Pass<'_> {
 
     /// Generation 0: from p(x_0 | y_0) where that is Gaussian, otherwise from p(x_0) with w_0 = p(y_0 | x_0).
     fn start<R: Rng>(&mut self, rng: &mut R) -> Result<(), FilterError> {
-        let (n, n_x) = (self.options.n_particles, self.n_x);
-        let mut x = vec![0.0; n * n_x];
+        let generation = self.generation(0);
         let mut conditioned = None;
         if let (Some(mut adapter), BoundInitial::Gaussian { mean, chol }) =
             (self.adapter(0)?, &self.model.initial)
@@ -216,29 +232,30 @@ impl Pass<'_> {
             }
             conditioned = Some(posterior);
         }
-        for x in x.chunks_exact_mut(n_x).take(self.n_free()) {
+        let (n_free, n_x) = (self.n_free(), self.n_x);
+        for x in self.states[generation.clone()].chunks_exact_mut(n_x).take(n_free) {
             match &conditioned {
                 Some(posterior) => sample_gaussian(&posterior.mean, &posterior.chol, rng, x),
                 None => self.model.initial.sample(rng, x),
             }
         }
-        self.pin_reference(0, &mut x);
+        self.pin_reference(0);
         match conditioned {
             Some(posterior) => self.log_evidence += posterior.log_evidence,
-            None => self.weigh(0, &x)?,
+            None => self.weigh(0)?,
         }
-        self.population.start(&x);
-        self.states.push(x);
+        self.population.start(&self.states[generation]);
         Ok(())
     }
 
     /// w_t = p(y_t | x_t), normalised; a state that is not finite gets weight zero.
-    fn weigh(&mut self, t: usize, x: &[f64]) -> Result<(), FilterError> {
+    fn weigh(&mut self, t: usize) -> Result<(), FilterError> {
         let y = self.sequence.y(t);
         self.uniform = y.iter().all(|y| y.is_nan());
-        let z = points_at(self.sequence, t, x, self.n_x);
+        let x = &self.states[self.generation(t)];
+        self.z.set_states(x, self.n_x, self.sequence.u(t));
         self.weights.fill(0.0);
-        self.model.sensor.add_log_density(y, &z, &mut self.weights);
+        self.model.sensor.add_log_density(y, &self.z, &mut self.weights);
         for (weight, x) in self.weights.iter_mut().zip(x.chunks_exact(self.n_x)) {
             if x.iter().any(|x| !x.is_finite()) {
                 *weight = f64::NEG_INFINITY;
@@ -256,21 +273,22 @@ impl Pass<'_> {
         x_ref: &[f64],
         rng: &mut R,
     ) -> Result<usize, FilterError> {
-        let (sensor, sequence) = (&self.model.sensor, self.sequence);
+        let (sensor, sequence, n_x, z) = (&self.model.sensor, self.sequence, self.n_x, &mut self.z);
         let futures = self.population.log_futures(x_ref, &mut |s, x, out| {
-            sensor.add_log_density(sequence.y(s), &points_at(sequence, s, x, self.n_x), out);
+            z.set_states(x, n_x, sequence.u(s));
+            sensor.add_log_density(sequence.y(s), z, out);
         });
-        let mut weights: Vec<f64> =
-            self.weights.iter().zip(futures).map(|(w, future)| w.ln() + future).collect();
-        normalise(&mut weights).ok_or_else(|| self.dead(t))?;
-        Ok(draw_index(&weights, rng))
+        self.ancestor_weights.clear();
+        self.ancestor_weights.extend(self.weights.iter().zip(futures).map(|(w, future)| w.ln() + future));
+        normalise(&mut self.ancestor_weights).ok_or_else(|| self.dead(t))?;
+        Ok(draw_index(&self.ancestor_weights, rng))
     }
 
     fn step<R: Rng>(&mut self, t: usize, rng: &mut R) -> Result<(), FilterError> {
         let (n, n_x) = (self.options.n_particles, self.n_x);
         let mut adapter = self.adapter(t)?;
-        let predictions = self.population.predict().clone();
-        let lookahead = adapter.as_mut().map(|adapter| Lookahead::new(adapter, &predictions, n));
+        self.population.predict(&mut self.predictions);
+        let lookahead = adapter.as_mut().map(|adapter| Lookahead::new(adapter, &self.predictions, n));
         let j = match self.x_ref {
             Some(x_ref) => Some(self.reference_ancestor(t, x_ref, rng)?),
             None => None,
@@ -292,19 +310,21 @@ impl Pass<'_> {
             Some(j) => scheme.draw_given(&self.weights, n, j, rng),
             None => scheme.draw(&self.weights, n, rng),
         };
-        let mut x = vec![0.0; n * n_x];
-        for (x, &a) in x.chunks_exact_mut(n_x).zip(&ancestors) {
+        let generation = self.generation(t);
+        let predictions = &self.predictions;
+        for (x, &a) in self.states[generation.clone()].chunks_exact_mut(n_x).zip(&ancestors) {
             match &lookahead {
                 Some(lookahead) => lookahead.sample(a, rng, x),
                 None => sample_gaussian(predictions.mean(a), predictions.chol(a), rng, x),
             }
         }
-        self.pin_reference(t, &mut x);
+        self.pin_reference(t);
         if let Some(j) = j {
             // The reference's lags copy the past of its new ancestor.
+            let (own, before) = (generation.end - n_x, self.generation(t - 1).start + j * n_x);
             let lags = self.model.transition.lags.iter().enumerate();
             for (d, of) in lags.filter_map(|(d, of)| of.map(|of| (d, of))) {
-                x[self.n_free() * n_x + d] = self.states[t - 1][j * n_x + of];
+                self.states[own + d] = self.states[before + of];
             }
         }
         ancestors.extend(j);
@@ -312,34 +332,25 @@ impl Pass<'_> {
             self.weights.fill(1.0 / n as f64);
             self.uniform = true;
         } else {
-            self.weigh(t, &x)?;
+            self.weigh(t)?;
         }
-        self.population.advance(&ancestors, &x);
-        self.states.push(x);
-        self.ancestors.push(ancestors);
+        self.population.advance(&ancestors, &self.states[generation]);
+        self.ancestors[(t - 1) * n..t * n].copy_from_slice(&ancestors);
         Ok(())
     }
 
     /// The path that ends in particle `last`.
     fn trace(&self, last: usize) -> Vec<f64> {
-        let n_x = self.n_x;
-        let mut path = vec![0.0; self.states.len() * n_x];
+        let (n, n_x) = (self.options.n_particles, self.n_x);
+        let mut path = vec![0.0; self.states.len() / n];
         let mut i = last;
-        for t in (0..self.states.len()).rev() {
-            path[t * n_x..(t + 1) * n_x].copy_from_slice(&self.states[t][i * n_x..(i + 1) * n_x]);
+        for t in (0..path.len() / n_x).rev() {
+            let from = self.generation(t).start + i * n_x;
+            path[t * n_x..(t + 1) * n_x].copy_from_slice(&self.states[from..from + n_x]);
             if t > 0 {
-                i = self.ancestors[t - 1][i];
+                i = self.ancestors[(t - 1) * n + i];
             }
         }
         path
     }
-}
-
-/// The points z_t = (x, u_t) of all particles.
-fn points_at(sequence: &Sequence, t: usize, x: &[f64], n_x: usize) -> Points {
-    let mut z = Points::new(n_x + sequence.n_u());
-    for x in x.chunks_exact(n_x) {
-        z.push_parts(x, sequence.u(t));
-    }
-    z
 }

@@ -9,11 +9,12 @@
 //!
 //! When t advances, trunk pairs are added to both bases and the reference's pair is taken from the one with B.
 //! That one is a sum over all of the sequence at all times, so taking a pair away cancels nothing: it is
-//! factored anew at each step, and summed anew on a schedule.
+//! factored anew at each step, and summed anew on a schedule and whenever it cannot be factored.
 
 use super::regression::{Design, Rows, Statistics, WeightFactor};
 use crate::dynamics::block::{Block, Pairs};
 use crate::dynamics::genealogy::{Birth, Genealogy, Slot};
+use crate::dynamics::numerics::Numerics;
 use crate::dynamics::predictions::Predictions;
 use crate::linalg::dense::{Dense, NotPositiveDefinite};
 use crate::linalg::panels::padded;
@@ -97,12 +98,13 @@ pub(crate) struct CollapsedBlock {
     pending: Option<Node>,
     nodes: Vec<Node>,
     work: Work,
-    n_clamped: u64,
+    numerics: Numerics,
 }
 
 #[derive(Default)]
 struct Work {
     rows: Rows,
+    target: Vec<f64>,
     columns: Vec<f64>,
     dense: Dense,
     w: Vec<f64>,
@@ -147,19 +149,50 @@ impl CollapsedBlock {
             pending: None,
             nodes: Vec::new(),
             work: Work::default(),
-            n_clamped: 0,
+            numerics: Numerics::default(),
         };
+        block.numerics.relative_jitter = block.design.relative_jitter();
         block.bases[PATH].set(&mut trunk.gram, &trunk.b)?;
-        block.refresh();
+        block.sum_anew();
         Ok(block)
     }
 
-    /// Sums the base with B anew if a checkpoint stands at this time.
-    fn refresh(&mut self) {
-        if let Some((_, sums)) = self.checkpoints.pop_if(|(from, _)| *from == self.next) {
-            self.given_sums.gram.set_sum(&self.trunk_sums.gram, &sums.gram);
-            self.given_sums.b = self.trunk_sums.b.iter().zip(&sums.b).map(|(a, b)| a + b).collect();
+    /// Sums the base with B anew: context and trunk, the reference from the next checkpoint on, and its pairs
+    /// before that.
+    fn sum_anew(&mut self) {
+        let length = self.reference.points.len();
+        let from = match self.checkpoints.last() {
+            Some((from, sums)) => {
+                self.given_sums.gram.set_sum(&self.trunk_sums.gram, &sums.gram);
+                self.given_sums.b = self.trunk_sums.b.iter().zip(&sums.b).map(|(a, b)| a + b).collect();
+                *from
+            }
+            None => {
+                self.given_sums.gram.copy_from(&self.trunk_sums.gram);
+                self.given_sums.b.clone_from(&self.trunk_sums.b);
+                length
+            }
+        };
+        (self.next..from).for_each(|s| self.add_reference(s, 1.0));
+        self.checkpoints.pop_if(|(from, _)| *from == self.next);
+    }
+
+    /// Adds the reference's pair `s` to the base with B, or takes it away with sign -1.
+    fn add_reference(&mut self, s: usize, sign: f64) {
+        let points = &self.reference.points;
+        let point = Points::from_rows(points.n_components(), [&points.row(s)[..]]);
+        let Work { rows, target, .. } = &mut self.work;
+        if self.design.rows(&point, rows).is_ok() {
+            self.reference.residual(s, &self.dims, target);
+            small::solve_lower(&rows.chol, target.len(), target);
+            self.given_sums.add(&rows.rows, target, sign);
         }
+    }
+
+    /// Factors the base with B.
+    fn factor_given(&mut self) -> Result<(), NotPositiveDefinite> {
+        self.work.dense.copy_from(&self.given_sums.gram);
+        self.bases[GIVEN].set(&mut self.work.dense, &self.given_sums.b)
     }
 
     /// The whitened residual of a state as output of a node.
@@ -172,11 +205,12 @@ impl CollapsedBlock {
 
     /// Both sides of all living nodes under the bases of the moment.
     fn rebuild(&mut self, genealogy: &Genealogy) {
-        let mut work = std::mem::take(&mut self.work);
-        work.dense.copy_from(&self.given_sums.gram);
-        if self.bases[GIVEN].set(&mut work.dense, &self.given_sums.b).is_err() {
-            self.n_clamped += 1;
+        if self.factor_given().is_err() {
+            self.numerics.breakdowns += 1;
+            self.sum_anew();
+            self.numerics.clamped += u64::from(self.factor_given().is_err());
         }
+        let mut work = std::mem::take(&mut self.work);
         self.solve_sides(genealogy, &mut work);
         let p = self.design.p();
         if let Some(pending) = &mut self.pending {
@@ -184,7 +218,7 @@ impl CollapsedBlock {
                 side.rows.clear();
                 side.residuals.clear();
                 side.log_density = 0.0;
-                self.n_clamped += u64::from(!finish(side, base, p));
+                self.numerics.clamped += u64::from(!finish(side, base, p));
             }
         }
         work.chain.clear();
@@ -196,7 +230,7 @@ impl CollapsedBlock {
             for (which, (side, base)) in node.sides.iter_mut().zip(&self.bases).enumerate() {
                 descend(side, ancestors.last().copied(), which, &node.target);
                 along(side, &ancestors, which, p);
-                self.n_clamped += u64::from(!finish(side, base, p));
+                self.numerics.clamped += u64::from(!finish(side, base, p));
             }
             let mut shift = vec![0.0; p];
             small::multiply_lower(&node.chol_noise, p, &node.sides[PATH].mean, &mut shift);
@@ -353,22 +387,18 @@ impl Block for CollapsedBlock {
         }
         let s = self.next;
         self.next += 1;
-        let point =
-            Points::from_rows(self.reference.points.n_components(), [&self.reference.points.row(s)[..]]);
-        let mut rows = std::mem::take(&mut self.work.rows);
-        if self.design.rows(&point, &mut rows).is_ok() {
-            let mut target = self.reference.residual(s, &self.dims);
-            small::solve_lower(&rows.chol, target.len(), &mut target);
-            self.given_sums.add(&rows.rows, &target, -1.0);
+        if self.checkpoints.last().is_some_and(|(from, _)| *from == self.next) {
+            self.numerics.refreshed += 1;
+            self.sum_anew();
+        } else {
+            self.add_reference(s, -1.0);
         }
-        self.work.rows = rows;
-        self.refresh();
     }
 
     fn rows(&mut self, genealogy: &Genealogy, births: &[Birth], z: &Points, mean: &[f64], n_x: usize) {
         let (p, n) = (self.design.p(), self.design.n_weights());
         let mut rows = std::mem::take(&mut self.work.rows);
-        self.n_clamped += u64::from(self.design.rows(z, &mut rows).is_err());
+        self.numerics.clamped += u64::from(self.design.rows(z, &mut rows).is_err());
         for birth in births {
             let i = birth.particle;
             let node = &mut self.nodes[birth.slot];
@@ -383,7 +413,7 @@ impl Block for CollapsedBlock {
         self.rebuild(genealogy);
     }
 
-    fn n_clamped(&self) -> u64 {
-        self.n_clamped
+    fn numerics(&self) -> Numerics {
+        self.numerics
     }
 }

@@ -7,6 +7,7 @@ use super::hilbert::HilbertBasis;
 use super::inducing::InducingBasis;
 use crate::kernel::Kernel;
 use crate::linalg::dense::NotPositiveDefinite;
+use crate::linalg::simd::dot;
 use crate::points::Points;
 
 /// What was chosen once for a run: it is part of the model, not of theta.
@@ -118,21 +119,51 @@ impl Basis {
         phi.resize(z.len() * self.n, 0.0);
         extra.clear();
         extra.resize(z.len(), 0.0);
+        self.evaluate_at(z, self.n, 0, phi, extra);
+    }
+
+    /// The same into rows that are `stride` long, from column `at` on; adds to `extra`.
+    pub(crate) fn evaluate_at(
+        &self,
+        z: &Points,
+        stride: usize,
+        mut at: usize,
+        phi: &mut [f64],
+        extra: &mut [f64],
+    ) {
+        for part in &self.parts {
+            part.evaluate(z, stride, at, phi, extra);
+            at += part.len();
+        }
+    }
+
+    /// Adds phi(z) . w to `f` at all points, and what FIC adds to the noise to `extra`.
+    pub(crate) fn add_values(&self, z: &Points, weights: &[f64], f: &mut [f64], extra: &mut [f64]) {
         let mut at = 0;
         for part in &self.parts {
+            let weights = &weights[at..at + part.len()];
             match part {
                 Part::Linear { component, sigma } => {
-                    for (i, z) in z.column(*component).iter().enumerate() {
-                        phi[i * self.n + at] = sigma * z;
+                    let slope = sigma * weights[0];
+                    f.iter_mut().zip(z.column(*component)).for_each(|(f, z)| *f += slope * z);
+                }
+                Part::Constant { sigma } => f.iter_mut().for_each(|f| *f += sigma * weights[0]),
+                Part::Hilbert(basis) => basis.add_values(z, weights, f),
+                Part::Inducing(_) | Part::Fourier(_) => {
+                    let mut phi = vec![0.0; z.len() * part.len()];
+                    part.evaluate(z, part.len(), 0, &mut phi, extra);
+                    for (f, phi) in f.iter_mut().zip(phi.chunks_exact(part.len())) {
+                        *f += dot(phi, weights);
                     }
                 }
-                Part::Constant { sigma } => (0..z.len()).for_each(|i| phi[i * self.n + at] = *sigma),
-                Part::Inducing(basis) => basis.evaluate(z, self.n, at, phi, extra),
-                Part::Hilbert(basis) => basis.evaluate(z, self.n, at, phi),
-                Part::Fourier(basis) => basis.evaluate(z, self.n, at, phi),
             }
             at += part.len();
         }
+    }
+
+    /// Whether the noise differs from point to point.
+    pub(crate) fn is_corrected(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Inducing(basis) if basis.is_corrected()))
     }
 
     /// Jitter that had to be added to the covariance of the inducing inputs, relative to its diagonal.
@@ -152,6 +183,29 @@ impl Part {
             Self::Fourier(basis) => basis.len(),
         }
     }
+
+    /// Features of all points into rows that are `stride` long, from column `at` on; adds to `extra`.
+    fn evaluate(&self, z: &Points, stride: usize, at: usize, phi: &mut [f64], extra: &mut [f64]) {
+        match self {
+            Self::Linear { component, sigma } => {
+                for (i, z) in z.column(*component).iter().enumerate() {
+                    phi[i * stride + at] = sigma * z;
+                }
+            }
+            Self::Constant { sigma } => (0..z.len()).for_each(|i| phi[i * stride + at] = *sigma),
+            Self::Inducing(basis) => basis.evaluate(z, stride, at, phi, extra),
+            Self::Hilbert(basis) => basis.evaluate(z, stride, at, phi),
+            Self::Fourier(basis) => basis.evaluate(z, stride, at, phi),
+        }
+    }
+}
+
+/// The exact features of a kernel's linear and constant parts, and the sum of its other parts.
+pub(crate) fn without_exact_parts(kernel: &Kernel) -> (Basis, Kernel) {
+    let (mut parts, mut rest) = (Vec::new(), Vec::new());
+    split(kernel, &mut parts, &mut rest);
+    let n = parts.len();
+    (Basis { parts, n }, Kernel::Sum(rest))
 }
 
 /// Takes sums apart: exact features into `parts`, the other kernels into `rest`.

@@ -10,11 +10,13 @@
 use std::f64::consts::PI;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pulp::Simd;
 use serde::{Deserialize, Serialize};
 use statrs::function::gamma::ln_gamma;
 
 use super::features::BasisError;
 use crate::kernel::{Kernel, Shape};
+use crate::linalg::simd::{Vectorised, dispatch, multiply_add};
 use crate::points::Points;
 
 /// A box around the data, and how many functions a kernel gets.
@@ -151,34 +153,146 @@ impl HilbertBasis {
         self.scale.len()
     }
 
+    /// The features of all points into rows that are `stride` long, from column `offset` on.
     pub(super) fn evaluate(&self, z: &Points, stride: usize, offset: usize, phi: &mut [f64]) {
-        let n = self.len();
-        let mut sines = vec![0.0; self.largest.iter().map(|largest| largest + 1).sum()];
-        'points: for i in 0..z.len() {
-            let row = &mut phi[i * stride + offset..i * stride + offset + n];
-            let mut table = &mut sines[..];
-            for (c, &component) in self.components.iter().enumerate() {
-                let position = (z.column(component)[i] - self.center[c]) / self.half_width[c];
-                // NaN is outside too.
-                if position.is_nan() || position.abs() >= 1.0 {
-                    row.fill(0.0);
-                    continue 'points;
-                }
-                // sin((j + 1) a) = 2 cos(a) sin(j a) - sin((j - 1) a).
-                let (sine, cosine) = (0.5 * PI * (position + 1.0)).sin_cos();
-                let (own, rest) = table.split_at_mut(self.largest[c] + 1);
-                own[1] = sine;
-                for j in 2..own.len() {
-                    own[j] = 2.0 * cosine * own[j - 1] - own[j - 2];
-                }
-                table = rest;
+        dispatch(Features { basis: self, z, stride, offset, phi });
+    }
+
+    /// Adds phi(z) . w at all points.
+    pub(super) fn add_values(&self, z: &Points, weights: &[f64], f: &mut [f64]) {
+        let weights = self.scale.iter().zip(weights).map(|(scale, w)| scale * w).collect();
+        dispatch(Values { basis: self, z, weights, f });
+    }
+
+    /// `factor` prod_c sin(j_c a_c) of function `k` at the points of a table of sines.
+    #[inline(always)]
+    fn product(&self, k: usize, factor: f64, table: &[Lanes]) -> Lanes {
+        let mut product = [factor; LANES];
+        for places in self.places.chunks_exact(self.len()) {
+            let sines = &table[places[k]];
+            for lane in 0..LANES {
+                product[lane] *= sines[lane];
             }
-            row.copy_from_slice(&self.scale);
-            for places in self.places.chunks_exact(n) {
-                for (value, &place) in row.iter_mut().zip(places) {
-                    *value *= sines[place];
+        }
+        product
+    }
+
+    /// An empty table of sines, and no angle known.
+    fn room(&self) -> (Vec<Lanes>, Vec<Angle>) {
+        let size = self.largest.iter().map(|largest| largest + 1).sum();
+        let unknown = Angle { position: f64::NAN, sine: 0.0, cosine: 0.0 };
+        (vec![[0.0; LANES]; size], vec![unknown; self.components.len()])
+    }
+
+    /// sin(j_c a_c) of the points `from`..`from + LANES` (the last one again and again beyond the end), all of
+    /// them zero for a point outside the box.
+    #[inline(always)]
+    fn sines<S: Simd>(&self, z: &Points, from: usize, known: &mut [Angle], table: &mut [Lanes]) {
+        let mut table = table;
+        for (c, &component) in self.components.iter().enumerate() {
+            let column = &z.column(component)[from..];
+            let (own, rest) = table.split_at_mut(self.largest[c] + 1);
+            let (mut first, mut twice_cosine) = ([0.0; LANES], [0.0; LANES]);
+            for lane in 0..LANES {
+                let position = (column[lane.min(column.len() - 1)] - self.center[c]) / self.half_width[c];
+                // The input is the same for all particles of a step.
+                if position != known[c].position {
+                    known[c] = Angle::new(position);
+                }
+                (first[lane], twice_cosine[lane]) = (known[c].sine, 2.0 * known[c].cosine);
+            }
+            // sin((j + 1) a) = 2 cos(a) sin(j a) - sin((j - 1) a).
+            own[0] = [0.0; LANES];
+            own[1] = first;
+            for j in 2..own.len() {
+                for lane in 0..LANES {
+                    own[j][lane] = multiply_add::<S>(twice_cosine[lane], own[j - 1][lane], -own[j - 2][lane]);
                 }
             }
+            table = rest;
+        }
+    }
+}
+
+/// Points that are worked on together.
+const LANES: usize = 8;
+
+type Lanes = [f64; LANES];
+
+/// Sine and cosine of pi (position + 1) / 2, both zero outside the box.
+#[derive(Clone, Copy)]
+struct Angle {
+    position: f64,
+    sine: f64,
+    cosine: f64,
+}
+
+impl Angle {
+    #[inline(always)]
+    fn new(position: f64) -> Self {
+        // NaN is outside too.
+        if position.is_nan() || position.abs() >= 1.0 {
+            return Self { position, sine: 0.0, cosine: 0.0 };
+        }
+        let (sine, cosine) = (0.5 * PI * (position + 1.0)).sin_cos();
+        Self { position, sine, cosine }
+    }
+}
+
+/// [`HilbertBasis::evaluate`].
+struct Features<'a> {
+    basis: &'a HilbertBasis,
+    z: &'a Points,
+    stride: usize,
+    offset: usize,
+    phi: &'a mut [f64],
+}
+
+impl Vectorised for Features<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let Self { basis, z, stride, offset, phi } = self;
+        let (mut table, mut known) = basis.room();
+        for from in (0..z.len()).step_by(LANES) {
+            basis.sines::<S>(z, from, &mut known, &mut table);
+            let phi = &mut phi[from * stride + offset..];
+            let count = LANES.min(z.len() - from);
+            for (k, &scale) in basis.scale.iter().enumerate() {
+                let values = basis.product(k, scale, &table);
+                for (lane, value) in values.iter().enumerate().take(count) {
+                    phi[lane * stride + k] = *value;
+                }
+            }
+        }
+    }
+}
+
+/// [`HilbertBasis::add_values`], the weights times the scales.
+struct Values<'a> {
+    basis: &'a HilbertBasis,
+    z: &'a Points,
+    weights: Vec<f64>,
+    f: &'a mut [f64],
+}
+
+impl Vectorised for Values<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let (mut table, mut known) = self.basis.room();
+        for from in (0..self.z.len()).step_by(LANES) {
+            self.basis.sines::<S>(self.z, from, &mut known, &mut table);
+            let mut sum = [0.0; LANES];
+            for (k, &weight) in self.weights.iter().enumerate() {
+                let values = self.basis.product(k, weight, &table);
+                for lane in 0..LANES {
+                    sum[lane] += values[lane];
+                }
+            }
+            self.f[from..].iter_mut().zip(sum).for_each(|(f, sum)| *f += sum);
         }
     }
 }

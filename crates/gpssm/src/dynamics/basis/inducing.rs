@@ -55,6 +55,11 @@ impl InducingBasis {
         self.points.len()
     }
 
+    /// Whether what the inducing inputs leave unexplained enters the noise.
+    pub(super) fn is_corrected(&self) -> bool {
+        self.corrected
+    }
+
     pub(super) fn relative_jitter(&self) -> f64 {
         self.relative_jitter
     }

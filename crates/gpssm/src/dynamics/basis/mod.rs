@@ -2,10 +2,12 @@
 //!
 //! - [`features`]: phi and the noise of FIC, DTC, Hilbert-space and Fourier bases
 //! - [`hilbert`], [`inducing`], [`fourier`]: the three kinds
+//! - `selection`: which points of a path become inducing inputs
 //! - `regression`: statistics, evidence and weights of Bayesian linear regression
 //! - `collapsed`: the conditional filter with weights integrated out
 //! - `forward`: the unconditional filter with weights integrated out
-//! - `sampled`: filters given one draw of the weights
+//!
+//! Given one draw of the weights the transition is Markov, and `dynamics::markov` serves it.
 
 pub(crate) mod collapsed;
 pub mod features;
@@ -14,4 +16,4 @@ pub mod fourier;
 pub mod hilbert;
 pub mod inducing;
 pub(crate) mod regression;
-pub(crate) mod sampled;
+pub(crate) mod selection;

@@ -28,7 +28,11 @@ pub(crate) struct Design {
     bases: Vec<Basis>,
     /// Process noise covariance, row-major.
     noise: Vec<f64>,
+    /// Its factor.
+    noise_chol: Vec<f64>,
     n_weights: usize,
+    /// Whether the noise differs from point to point.
+    corrected: bool,
 }
 
 /// Whitened rows of some points.
@@ -45,7 +49,12 @@ impl Design {
     pub(crate) fn new(kernels: &[Kernel], choice: &BasisChoice, noise: Vec<f64>) -> Result<Self, BasisError> {
         let bases = kernels.iter().map(|kernel| Basis::new(kernel, choice)).collect::<Result<Vec<_>, _>>()?;
         let n_weights = bases.iter().map(Basis::len).sum();
-        Ok(Self { bases, noise, n_weights })
+        let corrected = bases.iter().any(Basis::is_corrected);
+        let mut noise_chol = noise.clone();
+        if !small::cholesky(&mut noise_chol, bases.len()) {
+            return Err(NotPositiveDefinite { order: bases.len(), index: 0 }.into());
+        }
+        Ok(Self { bases, noise, noise_chol, n_weights, corrected })
     }
 
     /// State dimensions.
@@ -66,34 +75,81 @@ impl Design {
         rows.resize(z.len() * p * w, 0.0);
         extra.clear();
         extra.resize(z.len() * p, 0.0);
-        let (mut phi, mut more) = (Vec::new(), Vec::new());
+        if let [basis] = &self.bases[..] {
+            return basis.evaluate_at(z, w, 0, rows, extra);
+        }
+        let mut more = vec![0.0; z.len()];
         let mut offset = 0;
         for (d, basis) in self.bases.iter().enumerate() {
-            let m = basis.len();
-            basis.evaluate(z, &mut phi, &mut more);
-            for i in 0..z.len() {
-                let at = (i * p + d) * w + offset;
-                rows[at..at + m].copy_from_slice(&phi[i * m..(i + 1) * m]);
-                extra[i * p + d] = more[i];
-            }
-            offset += m;
+            more.fill(0.0);
+            basis.evaluate_at(z, p * w, d * w + offset, rows, &mut more);
+            more.iter().enumerate().for_each(|(i, more)| extra[i * p + d] = *more);
+            offset += basis.len();
         }
+    }
+
+    /// f(z) - m(z) of all points given the weights, row-major (point, dimension), and what FIC adds to the
+    /// noise.
+    pub(crate) fn values(&self, z: &Points, weights: &[f64], f: &mut Vec<f64>, extra: &mut Vec<f64>) {
+        let (p, n) = (self.p(), z.len());
+        for out in [&mut *f, &mut *extra] {
+            out.clear();
+            out.resize(n * p, 0.0);
+        }
+        if let [basis] = &self.bases[..] {
+            return basis.add_values(z, weights, f, extra);
+        }
+        let (mut own, mut more) = (vec![0.0; n], vec![0.0; n]);
+        let mut offset = 0;
+        for (d, basis) in self.bases.iter().enumerate() {
+            own.fill(0.0);
+            more.fill(0.0);
+            basis.add_values(z, &weights[offset..offset + basis.len()], &mut own, &mut more);
+            for (i, (own, more)) in own.iter().zip(&more).enumerate() {
+                (f[i * p + d], extra[i * p + d]) = (*own, *more);
+            }
+            offset += basis.len();
+        }
+    }
+
+    /// Factors of N(z) = Q + diag(extra), (point, p, p), of which `extra` tells how many there are.
+    pub(crate) fn noise_factors(
+        &self,
+        extra: &[f64],
+        chol: &mut Vec<f64>,
+    ) -> Result<(), NotPositiveDefinite> {
+        let p = self.p();
+        chol.clear();
+        if !self.corrected {
+            extra.chunks_exact(p).for_each(|_| chol.extend_from_slice(&self.noise_chol));
+            return Ok(());
+        }
+        let mut sound = true;
+        for extra in extra.chunks_exact(p) {
+            let from = chol.len();
+            chol.extend_from_slice(&self.noise);
+            extra.iter().enumerate().for_each(|(d, extra)| chol[from + d * p + d] += extra);
+            sound &= small::cholesky(&mut chol[from..], p);
+        }
+        if sound { Ok(()) } else { Err(NotPositiveDefinite { order: p, index: 0 }) }
+    }
+
+    /// The factor of Q if that is the noise of every point.
+    pub(crate) fn common_noise(&self) -> Option<&[f64]> {
+        (!self.corrected).then_some(&self.noise_chol)
+    }
+
+    /// Largest jitter of the bases, relative to the diagonal.
+    pub(crate) fn relative_jitter(&self) -> f64 {
+        self.bases.iter().map(Basis::relative_jitter).fold(0.0, f64::max)
     }
 
     /// Whitened rows of all points; fails if a noise covariance cannot be factored.
     pub(crate) fn rows(&self, z: &Points, out: &mut Rows) -> Result<(), NotPositiveDefinite> {
         let (p, w) = (self.p(), self.n_weights);
         self.features(z, &mut out.rows, &mut out.extra);
-        out.chol.clear();
-        for extra in out.extra.chunks_exact(p) {
-            let from = out.chol.len();
-            out.chol.extend_from_slice(&self.noise);
-            extra.iter().enumerate().for_each(|(d, extra)| out.chol[from + d * p + d] += extra);
-        }
-        for (rows, chol) in out.rows.chunks_exact_mut(p * w).zip(out.chol.chunks_exact_mut(p * p)) {
-            if !small::cholesky(chol, p) {
-                return Err(NotPositiveDefinite { order: p, index: 0 });
-            }
+        self.noise_factors(&out.extra, &mut out.chol)?;
+        for (rows, chol) in out.rows.chunks_exact_mut(p * w).zip(out.chol.chunks_exact(p * p)) {
             // Row k of L^{-1} H, from the rows before it.
             for k in 0..p {
                 let (before, row) = rows.split_at_mut(k * w);
@@ -101,7 +157,8 @@ impl Design {
                 for (j, other) in before.chunks_exact(w).enumerate() {
                     row.iter_mut().zip(other).for_each(|(value, other)| *value -= chol[k * p + j] * other);
                 }
-                row.iter_mut().for_each(|value| *value /= chol[k * p + k]);
+                let inverse = 1.0 / chol[k * p + k];
+                row.iter_mut().for_each(|value| *value *= inverse);
             }
         }
         Ok(())
@@ -145,6 +202,7 @@ impl Statistics {
         let mut rows = Rows::default();
         let mut points = Points::new(pairs.points.n_components());
         let mut z = vec![0.0; pairs.points.n_components()];
+        let mut target = Vec::new();
         let mut from = range.start;
         while from < range.end {
             let to = range.end.min(from + CHUNK);
@@ -156,7 +214,7 @@ impl Statistics {
             design.rows(&points, &mut rows)?;
             for (i, s) in (from..to).enumerate() {
                 let chol = &rows.chol[i * p * p..(i + 1) * p * p];
-                let mut target = pairs.residual(s, dims);
+                pairs.residual(s, dims, &mut target);
                 small::solve_lower(chol, p, &mut target);
                 self.log_noise += small::log_diagonal(chol, p);
                 for (target, row) in target.iter().zip(rows.rows[i * p * w..].chunks_exact(w)) {

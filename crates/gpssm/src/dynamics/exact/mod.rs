@@ -35,6 +35,7 @@ use self::rows::Work;
 use super::block::{Block, Pairs};
 use super::evidence::fill_covariance;
 use super::genealogy::{Birth, Genealogy, Slot};
+use super::numerics::Numerics;
 use super::predictions::Predictions;
 use crate::kernel::{Kernel, Scratch};
 use crate::linalg::dense::{Dense, NotPositiveDefinite};
@@ -196,7 +197,7 @@ impl Block for ExactBlock {
         self.compute_rows(genealogy, births, z, mean, n_x);
     }
 
-    fn n_clamped(&self) -> u64 {
-        self.n_clamped
+    fn numerics(&self) -> Numerics {
+        Numerics { clamped: self.n_clamped, ..Numerics::default() }
     }
 }

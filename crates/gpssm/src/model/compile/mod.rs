@@ -168,10 +168,10 @@ impl Problem {
                 refuse(format!("a grid needs {n_z} positive numbers, one for each component of (x, u)"))
             }
             InducingSpec::Grid(_) => Ok(()),
-            InducingSpec::KMeans(n) | InducingSpec::Greedy(n) if *n == 0 => {
+            InducingSpec::KMeans(0) | InducingSpec::Greedy(0) | InducingSpec::Variance(0) => {
                 refuse("at least one inducing input is needed".into())
             }
-            InducingSpec::KMeans(_) | InducingSpec::Greedy(_) => Ok(()),
+            InducingSpec::KMeans(_) | InducingSpec::Greedy(_) | InducingSpec::Variance(_) => Ok(()),
         };
         let probe = match &self.model.dynamics {
             DynamicsSpec::Exact => return Ok(()),
