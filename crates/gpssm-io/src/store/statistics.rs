@@ -34,7 +34,7 @@ macro_rules! field {
 }
 
 /// All fields of [`SweepInfo`].
-pub(super) const FIELDS: [Field; 8] = [
+pub(super) const FIELDS: [Field; 11] = [
     field!(log_joint, number),
     field!(log_likelihood, number),
     field!(evidence_evaluations, count),
@@ -43,6 +43,9 @@ pub(super) const FIELDS: [Field; 8] = [
     field!(slice_capped, count),
     field!(filter_failures, count),
     field!(clamped, count),
+    field!(refreshed, count),
+    field!(breakdowns, count),
+    field!(relative_jitter, number),
 ];
 
 #[cfg(test)]
@@ -59,6 +62,9 @@ mod tests {
             slice_capped: 4,
             filter_failures: 5,
             clamped: 6,
+            refreshed: 7,
+            breakdowns: 8,
+            relative_jitter: 1e-10,
             log_joint: -7.5,
             log_likelihood: f64::NEG_INFINITY,
         };
