@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::codec::{integers, numbers, texts};
 use super::error::StoreError;
-use super::layout::{Column, Fixed, Layout, group, sequence_coordinate};
+use super::layout::{Blocks, Column, Fixed, Layout, group, sequence_coordinate};
 use super::tree::{Attributes, DataType};
 
 /// Version of the layout of files.
@@ -60,12 +60,20 @@ impl<'a> Description<'a> {
     }
 
     pub(super) fn layout(&self) -> Result<Layout, StoreError> {
+        self.layout_with(Blocks::new(self.n_rows(), self.problem.n_x()))
+    }
+
+    fn n_rows(&self) -> usize {
+        self.time.iter().map(Vec::len).sum()
+    }
+
+    pub(super) fn layout_with(&self, blocks: Blocks) -> Result<Layout, StoreError> {
         self.check()?;
         let table = self.problem.table();
         let names = || table.parameters.iter().map(|parameter| parameter.name.clone());
         let learned: Vec<_> = names().enumerate().filter(|(k, _)| !table.is_fixed(*k)).collect();
-        let n_rows: usize = self.time.iter().map(Vec::len).sum();
-        let columns = Column::all(&learned, n_rows as u64, self.problem.n_x() as u64);
+        let n_rows = self.n_rows();
+        let columns = Column::all(&learned, n_rows as u64, self.problem.n_x() as u64, blocks);
         let attributes: [(&str, Value); 9] = [
             ("format", FORMAT.into()),
             ("inference_library", "gpssm".into()),
@@ -83,6 +91,7 @@ impl<'a> Description<'a> {
             constants: Attributes::new(),
             fixed: Vec::new(),
             columns,
+            blocks,
         };
         for &phase in layout.phases() {
             let posterior = group(phase, "posterior");

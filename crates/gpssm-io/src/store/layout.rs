@@ -12,7 +12,7 @@ use super::statistics::FIELDS;
 use super::tree::{Array, Attributes, DataType, Node, Tree, texts};
 
 /// Draws in a chunk of an array with one number for each draw.
-pub(super) const BLOCK: u64 = 1024;
+const BLOCK: u64 = 1024;
 /// Size of a chunk of paths before compression, as long as a single path is not larger.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// Attributes of the root that change with every commit.
@@ -68,6 +68,7 @@ pub(super) struct Layout {
     pub constants: Attributes,
     pub fixed: Vec<Fixed>,
     pub columns: Vec<Column>,
+    pub blocks: Blocks,
 }
 
 /// How much of a chain is committed.
@@ -100,21 +101,33 @@ pub(super) fn chunk_name(indices: &[u64]) -> String {
     indices.iter().fold("c".to_owned(), |name, i| format!("{name}.{i}"))
 }
 
-/// Largest power of two of paths that fit in a chunk.
-fn paths_in_chunk(numbers: u64) -> u64 {
-    let fit = CHUNK_BYTES / numbers.saturating_mul(8).max(1);
-    fit.clamp(1, BLOCK).checked_ilog2().map_or(1, |power| 1 << power)
+/// Draws in a chunk. They depend on the size of a path only, not on how many draws are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Blocks {
+    /// Of an array with one number for each draw.
+    pub scalars: u64,
+    /// Of the array of paths.
+    pub paths: u64,
+}
+
+impl Blocks {
+    /// As many paths as fit in a chunk, as a power of two.
+    pub(super) fn new(n_rows: usize, n_x: usize) -> Self {
+        let fit = CHUNK_BYTES / (8 * n_rows * n_x).max(1) as u64;
+        let paths = fit.clamp(1, BLOCK).checked_ilog2().map_or(1, |power| 1 << power);
+        Self { scalars: BLOCK, paths }
+    }
 }
 
 impl Column {
     /// All arrays of draws: learned parameters by name, states, statistics.
-    pub(super) fn all(learned: &[(usize, String)], n_rows: u64, n_x: u64) -> Vec<Self> {
+    pub(super) fn all(learned: &[(usize, String)], n_rows: u64, n_x: u64, blocks: Blocks) -> Vec<Self> {
         let scalar = |group, name: &str, data_type, source| Self {
             group,
             name: name.to_owned(),
             data_type,
             rest: Vec::new(),
-            block: BLOCK,
+            block: blocks.scalars,
             source,
             attributes: Attributes::new(),
         };
@@ -123,7 +136,7 @@ impl Column {
             learned.iter().map(|(k, name)| scalar("posterior", name, number, Source::Theta(*k))).collect();
         columns.push(Self {
             rest: vec![("time", n_rows), ("state", n_x)],
-            block: paths_in_chunk(n_rows.saturating_mul(n_x)),
+            block: blocks.paths,
             attributes: sequence_coordinate(),
             ..scalar("posterior", "x", number, Source::Paths)
         });
@@ -178,6 +191,11 @@ impl Column {
             attributes: self.attributes.clone(),
         }
     }
+}
+
+/// Shape of an array's chunks.
+fn chunk_of<const N: usize>(tree: &Tree, path: &str) -> Option<[u64; N]> {
+    tree.array(path).and_then(|array| array.chunk.clone().try_into().ok())
 }
 
 /// Attribute by which xarray finds the label of the sequence that a row belongs to.
@@ -240,7 +258,7 @@ impl Layout {
                 let draw = Array {
                     data_type: DataType::Int64,
                     shape: vec![n_draws],
-                    chunk: vec![BLOCK],
+                    chunk: vec![self.blocks.scalars],
                     dimensions: vec!["draw".into()],
                     attributes: Attributes::new(),
                 };
@@ -310,21 +328,22 @@ impl Layout {
         if names.iter().any(|name| check_name(name).is_err()) {
             return refuse("a parameter has an impossible name");
         }
-        let path = "posterior/x";
-        let Some([_, _, n_rows, n_x]) =
-            tree.array(path).and_then(|x| <[u64; 4]>::try_from(x.shape.clone()).ok())
+        let (Some([scalars]), Some([1, paths, n_rows, n_x])) =
+            (chunk_of::<1>(tree, "posterior/draw"), chunk_of::<4>(tree, "posterior/x"))
         else {
             return refuse("the array of states is missing");
         };
-        // Paths must fit in memory, or they were never written.
-        if n_rows.checked_mul(n_x).is_none_or(|size| size == 0 || size > 1 << 48) {
+        // Chunks must fit in memory, or they were never written.
+        let size = [paths.max(scalars), n_rows, n_x].into_iter().try_fold(1u64, u64::checked_mul);
+        if scalars == 0 || paths == 0 || size.is_none_or(|size| size == 0 || size > 1 << 48) {
             return refuse("the array of states has an impossible size");
         }
+        let blocks = Blocks { scalars, paths };
         let learned = names.into_iter().enumerate();
         let learned: Vec<_> =
             learned.filter(|(_, name)| tree.array(&format!("posterior/{name}")).is_some()).collect();
-        let columns = Column::all(&learned, n_rows, n_x);
-        let layout = Self { attributes, chains, constants, fixed, columns };
+        let columns = Column::all(&learned, n_rows, n_x, blocks);
+        let layout = Self { attributes, chains, constants, fixed, columns, blocks };
         // What was understood must be all that there is.
         if layout.tree(&committed) != *tree {
             return refuse("arrays and attributes do not fit together");

@@ -39,8 +39,8 @@ pub fn merge(sources: &[PathBuf], target: &Path) -> Result<(), StoreError> {
         copy(run, *index, &building.folder, place, &disk)?;
     }
     for phase in [Phase::Tune, Phase::Sample] {
-        for block in 0..n_numbered(&committed, phase) {
-            write_draw_numbers(&disk, &building.folder, phase, block)?;
+        for block in 0..n_numbered(&layout, &committed, phase) {
+            write_draw_numbers(&disk, &building.folder, &layout, phase, block)?;
         }
     }
     building.finish(&disk)?;

@@ -13,7 +13,7 @@ use super::description::Description;
 use super::disk::{Disk, RealDisk, TEMPORARY};
 use super::error::StoreError;
 use super::files::{ROOT, STATES, chunk_path, read_block, read_root, read_state, rows_in_block};
-use super::layout::{BLOCK, Column, Committed, Layout, chunk_name, draw_coordinates};
+use super::layout::{Column, Committed, Layout, chunk_name, draw_coordinates};
 use super::lock::Lock;
 use super::writer::{Root, Store};
 
@@ -79,7 +79,7 @@ impl Store {
             ResumedChain { chain: writer.id, warmup: writer.warmup, draws: writer.draws, state }
         });
         let chains = chains.collect();
-        let numbered = [Phase::Tune, Phase::Sample].map(|phase| n_numbered(&committed, phase));
+        let numbered = [Phase::Tune, Phase::Sample].map(|phase| n_numbered(&layout, &committed, phase));
         let store = Self {
             folder: path.to_path_buf(),
             layout,
@@ -100,7 +100,7 @@ fn agree(
     mut stored: Layout,
     description: &Description,
 ) -> Result<(Layout, Vec<String>), StoreError> {
-    let mut expected = description.layout()?;
+    let mut expected = description.layout_with(stored.blocks)?;
     let mut warnings = Vec::new();
     for (name, what) in [("inference_library_version", "version"), ("instruction_set", "the instruction set")]
     {
@@ -138,8 +138,8 @@ pub(super) fn difference(stored: &Layout, expected: &Layout) -> String {
 }
 
 /// Blocks of draw numbers that these commits need.
-pub(super) fn n_numbered(committed: &[Committed], phase: Phase) -> u64 {
-    committed.iter().map(|chain| chain.count(phase)).max().unwrap_or(0).div_ceil(BLOCK)
+pub(super) fn n_numbered(layout: &Layout, committed: &[Committed], phase: Phase) -> u64 {
+    committed.iter().map(|chain| chain.count(phase)).max().unwrap_or(0).div_ceil(layout.blocks.scalars)
 }
 
 /// Reads and checks all draws of a chain, and keeps the block that is to be filled further.
@@ -199,7 +199,7 @@ fn clean(folder: &Path, layout: &Layout, committed: &[Committed], disk: &dyn Dis
         for column in &layout.columns {
             remove_where(disk, &folder.join(column.path(phase)), |name| beyond(column, name))?;
         }
-        let n = n_numbered(committed, phase);
+        let n = n_numbered(layout, committed, phase);
         let number = |name: &str| name.strip_prefix("c.")?.parse().ok();
         for array in draw_coordinates(phase) {
             let unused = |name: &str| {
@@ -238,9 +238,9 @@ fn heal(folder: &Path, layout: &Layout, committed: &[Committed], disk: &dyn Disk
         put(&folder.join(path).join(ROOT), &node.to_bytes(), false)?;
     }
     for &phase in layout.phases() {
-        for block in 0..n_numbered(committed, phase) {
+        for block in 0..n_numbered(layout, committed, phase) {
             // They follow from their place, so they are written again rather than checked.
-            super::writer::write_draw_numbers(disk, folder, phase, block)?;
+            super::writer::write_draw_numbers(disk, folder, layout, phase, block)?;
         }
     }
     Ok(())

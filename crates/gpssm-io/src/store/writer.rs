@@ -13,7 +13,7 @@ use super::description::Description;
 use super::disk::{Disk, RealDisk};
 use super::error::StoreError;
 use super::files::{ROOT, STATES, state_name};
-use super::layout::{BLOCK, Committed, Layout, chunk_name, draw_coordinates};
+use super::layout::{Committed, Layout, chunk_name, draw_coordinates};
 use super::lock::Lock;
 use super::tree::{Node, Tree};
 
@@ -56,15 +56,15 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Store {
     /// A new store at `path`, where nothing may be yet.
     pub fn create(path: &Path, description: &Description) -> Result<Self, StoreError> {
-        Self::create_on(Box::new(RealDisk), path, description)
+        Self::create_on(Box::new(RealDisk), path, description.layout()?, description.settings.draws)
     }
 
     pub(super) fn create_on(
         disk: Box<dyn Disk>,
         path: &Path,
-        description: &Description,
+        layout: Layout,
+        draws: u64,
     ) -> Result<Self, StoreError> {
-        let layout = description.layout()?;
         let committed = vec![Committed::default(); layout.chains.len()];
         let lock = Building::new(path, &layout, &committed, disk.as_ref())?.finish(disk.as_ref())?;
         let phase = layout.phases()[0];
@@ -73,7 +73,7 @@ impl Store {
             folder: path.to_path_buf(),
             disk,
             interval: INTERVAL,
-            draws: description.settings.draws,
+            draws,
             chains: layout.chains.iter().enumerate().map(writer).map(Mutex::new).collect(),
             root: Mutex::new(Root { committed, numbered: [0; 2], durable: false }),
             layout,
@@ -155,8 +155,8 @@ impl Store {
             root.durable = true;
         }
         let numbered = &mut root.numbered[usize::from(writer.phase == Phase::Sample)];
-        while *numbered * BLOCK < writer.count() {
-            write_draw_numbers(self.disk.as_ref(), &self.folder, writer.phase, *numbered)?;
+        while *numbered * self.layout.blocks.scalars < writer.count() {
+            write_draw_numbers(self.disk.as_ref(), &self.folder, &self.layout, writer.phase, *numbered)?;
             *numbered += 1;
         }
         let before = self.layout.tree(&root.committed);
@@ -211,11 +211,13 @@ pub(super) fn state_bytes(chain: u32, state: &gpssm::mcmc::sweep::ChainState) ->
 pub(super) fn write_draw_numbers(
     disk: &dyn Disk,
     folder: &Path,
+    layout: &Layout,
     phase: Phase,
     block: u64,
 ) -> Result<(), StoreError> {
-    let first = (block * BLOCK) as i64;
-    let raw = codec::integers(first..first + BLOCK as i64);
+    let n = layout.blocks.scalars as i64;
+    let first = block as i64 * n;
+    let raw = codec::integers(first..first + n);
     for array in draw_coordinates(phase) {
         let path = folder.join(array).join(chunk_name(&[block]));
         disk.replace(&path, &codec::encode(&raw).map_err(StoreError::io(&path))?, true)?;
