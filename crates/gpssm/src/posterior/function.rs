@@ -3,7 +3,6 @@
 //! For an exact Gaussian process the posterior is the factor of K~ over the path's pairs; for a finite basis it is
 //! the factor of I + A of the weights. Both are made once and evaluated at many points at matrix speed.
 
-use crate::dynamics::basis::features::BasisChoice;
 use crate::dynamics::basis::regression::Design;
 use crate::dynamics::block::Pairs;
 use crate::dynamics::evidence::fill_covariance;
@@ -12,7 +11,7 @@ use crate::error::Error;
 use crate::function::evaluate_all;
 use crate::kernel::{Kernel, Scratch};
 use crate::linalg::dense::Dense;
-use crate::linalg::panels::{TriangularPanels, padded};
+use crate::linalg::panels::{HEIGHT, TriangularPanels, padded};
 use crate::linalg::simd::dot;
 use crate::model::compile::Problem;
 use crate::points::Points;
@@ -74,6 +73,19 @@ fn panels(dense: &Dense) -> TriangularPanels {
     factor
 }
 
+/// `x <- L^{-T} x`.
+pub(crate) fn solve_transposed(factor: &TriangularPanels, x: &mut [f64]) {
+    for i in (0..x.len()).rev() {
+        let panel = factor.panel(i / HEIGHT);
+        let lane = i % HEIGHT;
+        let value = x[i] / factor.diagonal(i);
+        x[i] = value;
+        for (x, column) in x[..i].iter_mut().zip(panel.chunks_exact(HEIGHT)) {
+            *x -= column[lane] * value;
+        }
+    }
+}
+
 impl FunctionPosterior {
     /// From theta and the paths of all sequences, both in original units.
     pub(crate) fn new(problem: &Problem, theta: &[f64], paths: &[Vec<f64>]) -> Result<Self, Error> {
@@ -121,14 +133,6 @@ impl FunctionPosterior {
 
     pub(crate) fn n_x(&self) -> usize {
         self.space.transition.n_x()
-    }
-
-    /// The finite basis, if there is one.
-    pub(crate) fn basis(&self) -> Option<&BasisChoice> {
-        match &self.space.transition.prior {
-            FunctionPrior::Exact => None,
-            FunctionPrior::Collapsed(choice) | FunctionPrior::Sampled(choice, _) => Some(choice),
-        }
     }
 
     /// p(f(z)) at every point, or p(x' | z) = p(f(z)) + Q with `with_noise`.
