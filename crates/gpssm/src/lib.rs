@@ -53,6 +53,7 @@
 //! - [`dynamics`]: priors over f, for all particles of a filter at once
 //! - [`smc`]: particle filters
 //! - [`mcmc`]: sweeps, chains, starts, sinks
+//! - [`posterior`]: predict, simulate, filter, score, thin, distil
 //! - [`diagnostics`]: R-hat, effective sample sizes, update rates
 //! - [`linalg`], [`points`], [`scaling`], [`random`]: what these stand on
 
@@ -66,6 +67,7 @@ pub mod linalg;
 pub mod mcmc;
 pub mod model;
 pub mod points;
+pub mod posterior;
 pub mod random;
 pub mod record;
 pub mod scaling;
@@ -85,5 +87,6 @@ pub use model::kernel::KernelSpec;
 pub use model::prior::Prior;
 pub use model::spec::Model;
 pub use points::Points;
+pub use posterior::Posterior;
 pub use record::{Record, Sequence};
 pub use sensor::SensorDensity;

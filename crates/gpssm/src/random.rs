@@ -23,6 +23,8 @@ pub enum Purpose {
     Weights = 5,
     /// The choice of a finite basis.
     Basis = 6,
+    /// What is done with the draws afterwards; the chain and the sweep tell what.
+    Posterior = 100,
 }
 
 /// The stream for one purpose.

@@ -22,6 +22,17 @@ pub enum BasisChoice {
     Fourier(Arc<super::fourier::FourierChoice>),
 }
 
+impl BasisChoice {
+    /// Functions for each kernel of a sum.
+    pub fn n_functions(&self) -> usize {
+        match self {
+            Self::Fic(points) | Self::Dtc(points) => points.len(),
+            Self::Hilbert(choice) => choice.n_functions,
+            Self::Fourier(choice) => 2 * choice.radii.len(),
+        }
+    }
+}
+
 /// Why a kernel has no basis of this kind.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BasisError {

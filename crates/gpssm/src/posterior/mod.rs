@@ -1,0 +1,180 @@
+//! Using what was learned: weighted draws (theta, x_{0:T}), each a Gaussian process posterior of f, together a
+//! mixture (section 5 of the paper, eq. 11 and 12).
+//!
+//! - [`Posterior`]: the draws, and the factors that turn them into functions
+//! - [`predict`]: f and the next state at given points
+//! - [`mixture`]: moments, quantiles, density and CRPS of a mixture of Gaussians
+//! - [`warning`]: what a user should know of a result
+//!
+//! Everything is in original units, deterministic given its seed, and carries its uncertainty.
+
+pub(crate) mod function;
+pub mod mixture;
+pub mod predict;
+pub mod warning;
+
+use std::sync::OnceLock;
+
+use function::FunctionPosterior;
+
+use crate::error::Error;
+use crate::mcmc::sink::ChainDraws;
+use crate::model::compile::Problem;
+use crate::model::dynamics::DynamicsSpec;
+use crate::points::Points;
+use crate::scaling::Scaling;
+
+/// One draw, in original units.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WeightedDraw {
+    /// Hyper-parameters, in the order of the problem's table.
+    pub theta: Vec<f64>,
+    /// x_{0:T} of every sequence, row-major (t, d).
+    pub paths: Vec<Vec<f64>>,
+    /// Its share; the weights of all draws sum to one.
+    pub weight: f64,
+}
+
+/// What was learned: a problem and weighted draws of it.
+///
+/// The factor of a draw is made when it is first needed and then kept: n^2 / 2 numbers for each group of
+/// dimensions with an exact Gaussian process over n pairs (n p rows with full Q), M^2 / 2 for M weights of
+/// a finite basis; see [`Posterior::memory_bytes`].
+#[derive(Debug)]
+pub struct Posterior {
+    problem: Problem,
+    draws: Vec<WeightedDraw>,
+    functions: Vec<OnceLock<Result<FunctionPosterior, Error>>>,
+}
+
+impl Posterior {
+    /// All draws of all chains, with equal weights. A problem with a finite basis must carry the one that the
+    /// run reported ([`Problem::with_basis`]).
+    pub fn new(problem: &Problem, chains: &[ChainDraws]) -> Result<Self, Error> {
+        let draws = chains.iter().flat_map(|chain| chain.theta.iter().zip(&chain.paths));
+        let draws =
+            draws.map(|(theta, paths)| WeightedDraw { theta: theta.clone(), paths: paths.clone(), weight: 1.0 });
+        Self::from_draws(problem, draws.collect())
+    }
+
+    /// Draws with weights that need not sum to one.
+    pub fn from_draws(problem: &Problem, mut draws: Vec<WeightedDraw>) -> Result<Self, Error> {
+        if draws.is_empty() {
+            return Err(Error::data("a posterior needs at least one draw"));
+        }
+        if problem.model().dynamics != DynamicsSpec::Exact && problem.basis().is_none() {
+            return Err(Error::model(
+                "dynamics",
+                "the finite basis of the run is missing: take it from the run's report (with_basis)",
+            ));
+        }
+        let (n_x, n_theta) = (problem.n_x(), problem.table().len());
+        let sequences = problem.record().sequences();
+        for (j, draw) in draws.iter().enumerate() {
+            let wrong = |message: String| Err(Error::data(format!("draw {j}: {message}")));
+            if draw.theta.len() != n_theta {
+                return wrong(format!("{} hyper-parameters, the model has {n_theta}", draw.theta.len()));
+            }
+            if draw.paths.len() != sequences.len() {
+                return wrong(format!("{} paths for {} sequences", draw.paths.len(), sequences.len()));
+            }
+            for (s, (path, sequence)) in draw.paths.iter().zip(sequences).enumerate() {
+                if path.len() != n_x * sequence.n_rows() {
+                    return wrong(format!(
+                        "the path of sequence {s} has {} numbers, not {} rows of {n_x} states",
+                        path.len(),
+                        sequence.n_rows()
+                    ));
+                }
+            }
+            if draw.theta.iter().chain(draw.paths.iter().flatten()).any(|value| !value.is_finite()) {
+                return wrong("holds numbers that are not finite".into());
+            }
+            if !(draw.weight >= 0.0 && draw.weight.is_finite()) {
+                return wrong(format!("weight {} is not possible", draw.weight));
+            }
+        }
+        let total: f64 = draws.iter().map(|draw| draw.weight).sum();
+        if total.is_nan() || total <= 0.0 {
+            return Err(Error::data("all draws have weight zero"));
+        }
+        draws.iter_mut().for_each(|draw| draw.weight /= total);
+        let functions = draws.iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { problem: problem.clone(), draws, functions })
+    }
+
+    /// Model, record and basis.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The draws; their weights sum to one.
+    pub fn draws(&self) -> &[WeightedDraw] {
+        &self.draws
+    }
+
+    /// Number of draws.
+    pub fn len(&self) -> usize {
+        self.draws.len()
+    }
+
+    /// Never: a posterior has at least one draw.
+    pub fn is_empty(&self) -> bool {
+        self.draws.is_empty()
+    }
+
+    /// Memory of all factors, once they are made.
+    pub fn memory_bytes(&self) -> usize {
+        let transition = self.problem.bind_transition(&self.draws[0].theta);
+        let n = self.problem.record().n_transitions();
+        let numbers: usize = transition
+            .blocks()
+            .iter()
+            .map(|dims| {
+                let rows = dims.len() * self.problem.basis().map_or(n, |basis| basis.n_functions());
+                rows * rows / 2 + 2 * n * dims.len()
+            })
+            .sum();
+        8 * self.len() * numbers
+    }
+
+    /// The posterior of f given draw `j`, made once.
+    pub(crate) fn function(&self, j: usize) -> Result<&FunctionPosterior, Error> {
+        let draw = &self.draws[j];
+        let made =
+            self.functions[j].get_or_init(|| FunctionPosterior::new(&self.problem, &draw.theta, &draw.paths));
+        made.as_ref().map_err(Clone::clone)
+    }
+
+    pub(crate) fn weights(&self) -> Vec<f64> {
+        self.draws.iter().map(|draw| draw.weight).collect()
+    }
+
+    pub(crate) fn n_x(&self) -> usize {
+        self.problem.n_x()
+    }
+
+    pub(crate) fn n_u(&self) -> usize {
+        self.problem.model().n_u
+    }
+
+    pub(crate) fn n_y(&self) -> usize {
+        self.problem.model().n_y
+    }
+
+    /// `x1`, `u2`, ...: component `c` of z = (x, u).
+    pub(crate) fn component_name(&self, c: usize) -> String {
+        let n_x = self.n_x();
+        if c < n_x { format!("x{}", c + 1) } else { format!("u{}", c - n_x + 1) }
+    }
+}
+
+/// Points z = (x, u) in internal units.
+pub(crate) fn to_internal(scaling: &Scaling, z: &Points) -> Points {
+    let mut internal = z.clone();
+    for c in 0..z.n_components() {
+        let (shift, scale) = (scaling.z_shift(c), scaling.z_scale(c));
+        internal.column_mut(c).iter_mut().for_each(|value| *value = (*value - shift) / scale);
+    }
+    internal
+}
