@@ -1,0 +1,256 @@
+//! Hyper-parameters: a table, and traces, ranks and densities against priors.
+
+use gpssm::diagnostics::{Summary, summarise};
+use gpssm::model::parameters::{Coordinate, ParameterPrior};
+use gpssm::random::{Purpose, stream};
+
+use super::statistics::{density, quantile, sort, spaced};
+use super::{Block, Check, ReportInput, Section};
+use crate::chart::scale::significant;
+use crate::chart::{Axis, Class, Figure, Key, Mark, Panel, Row, Scale};
+
+/// Parameters with figures, and chains in them, at the most.
+const MOST_FIGURES: usize = 24;
+const MOST_CHAINS: usize = 8;
+/// Rows of the table at the most.
+const MOST_ROWS: usize = 200;
+const N_DENSITY: usize = 121;
+/// Draws from the prior where it has no density of its own.
+const N_PRIOR: usize = 4_000;
+
+/// R-hat above this asks for longer chains (Vehtari et al. 2021).
+const HIGH_R_HAT: f64 = 1.01;
+/// Effective draws of each chain that quantiles need (the same source).
+pub(crate) const ESS_A_CHAIN: f64 = 100.0;
+
+pub(crate) struct Learned {
+    pub k: usize,
+    pub name: String,
+    pub chains: Vec<Vec<f64>>,
+    pub summary: Summary,
+}
+
+/// The parameters that are learned, worst R-hat first.
+pub(crate) fn learned(input: &ReportInput) -> Vec<Learned> {
+    let table = input.problem.table();
+    let one = |k: usize| {
+        let chains: Vec<Vec<f64>> =
+            input.chains.iter().map(|chain| chain.theta.iter().map(|theta| theta[k]).collect()).collect();
+        let slices: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+        let summary = summarise(&slices, 0.9);
+        Learned { k, name: table.parameters[k].name.clone(), chains, summary }
+    };
+    let mut all: Vec<Learned> = (0..table.len()).filter(|&k| !table.is_fixed(k)).map(one).collect();
+    let badness = |parameter: &Learned| parameter.summary.r_hat.unwrap_or(0.0);
+    all.sort_by(|a, b| badness(b).total_cmp(&badness(a)).then(a.k.cmp(&b.k)));
+    all
+}
+
+fn is_bad(summary: &Summary, n_chains: usize) -> bool {
+    let few = |ess: Option<f64>| ess.is_some_and(|ess| ess < ESS_A_CHAIN * n_chains as f64);
+    summary.r_hat.is_some_and(|r| r > HIGH_R_HAT) || few(summary.ess_bulk) || few(summary.ess_tail)
+}
+
+fn table(input: &ReportInput, all: &[Learned]) -> Block {
+    let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| significant(value, 3));
+    let whole = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.0}"));
+    let header = ["", "mean", "sd", "5 %", "95 %", "ESS bulk", "ESS tail", "R-hat"].map(str::to_owned).to_vec();
+    let rows = all.iter().take(MOST_ROWS).map(|parameter| {
+        let s = &parameter.summary;
+        let r_hat = match s.r_hat {
+            Some(r) if r.is_finite() => format!("{r:.3}"),
+            Some(_) => "∞".to_owned(),
+            None => "–".to_owned(),
+        };
+        let cells = vec![
+            parameter.name.clone(),
+            number(s.mean),
+            number(s.sd),
+            number(s.lower),
+            number(s.upper),
+            whole(s.ess_bulk),
+            whole(s.ess_tail),
+            r_hat,
+        ];
+        (is_bad(s, input.chains.len()), cells)
+    });
+    let more = all.len().saturating_sub(MOST_ROWS);
+    let more = if more > 0 { format!(" {more} more are not shown.") } else { String::new() };
+    let caption = format!(
+        "Hyper-parameters in original units, worst R-hat first. 5 % and 95 % are the ends of the equal-tailed 90 % interval. \
+         Marked rows have R-hat above {HIGH_R_HAT} or fewer than {ESS_A_CHAIN} effective draws a chain: run longer before \
+         quoting them.{more}"
+    );
+    Block::Table { header, rows: rows.collect(), caption }
+}
+
+fn trace(parameter: &Learned) -> Panel {
+    let longest = parameter.chains.iter().map(Vec::len).max().unwrap_or(1);
+    let lines = parameter.chains.iter().take(MOST_CHAINS).enumerate().map(|(c, draws)| Mark::Line {
+        x: (0..draws.len()).map(|i| i as f64).collect(),
+        y: draws.clone(),
+        class: Class::Series(c),
+    });
+    let x = Axis::new("draw", Scale::linear(0.0, longest as f64));
+    let mut panel = Panel::new(parameter.name.clone(), x, "", lines.collect());
+    let values = parameter.chains.iter().flatten().copied();
+    let (low, high) = crate::chart::scale::range(values);
+    if low > 0.0 && high / low > 30.0 {
+        panel.y.scale = Scale::log(low / 1.2, high * 1.2);
+    }
+    panel
+}
+
+/// Histograms of the ranks of each chain among the draws of all; equal heights if the chains agree.
+fn ranks(parameter: &Learned) -> Panel {
+    let mut order: Vec<(f64, usize)> =
+        parameter.chains.iter().enumerate().flat_map(|(c, draws)| draws.iter().map(move |v| (*v, c))).collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let total = order.len();
+    let n_chains = parameter.chains.len().max(1);
+    let bins = ((total / n_chains) / 10).clamp(5, 20);
+    let mut counts = vec![vec![0.0; bins]; n_chains];
+    // Equal draws share their ranks, or a chain that repeats a value would look wrong.
+    let mut at = 0;
+    for tied in order.chunk_by(|a, b| a.0 == b.0) {
+        for (i, (_, c)) in tied.iter().enumerate() {
+            let spread = at as f64 + (i as f64 + 0.5);
+            counts[*c][((spread / total as f64 * bins as f64) as usize).min(bins - 1)] += 1.0;
+        }
+        at += tied.len();
+    }
+    let edges: Vec<f64> = (0..=bins).map(|b| b as f64 / bins as f64).collect();
+    let expected = total as f64 / (n_chains * bins) as f64;
+    // Each of the total / bins draws in a bin is of a given chain with probability 1 / n_chains.
+    let spread = 1.96 * (expected * (1.0 - 1.0 / n_chains as f64)).sqrt();
+    let mut marks = vec![
+        Mark::Between { low: expected - spread, high: expected + spread, class: Class::Expected },
+        Mark::Horizontal { y: expected, class: Class::Reference },
+    ];
+    for (c, heights) in counts.into_iter().enumerate().take(MOST_CHAINS) {
+        marks.push(Mark::Steps { edges: edges.clone(), heights, class: Class::Series(c) });
+    }
+    let x = Axis::new("rank among all chains", Scale::linear(0.0, 1.0));
+    Panel::new("", x, "draws", marks).from_zero()
+}
+
+/// Posterior and prior density; of the logarithm, on a logarithmic axis, for positive numbers.
+fn densities(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>]) -> Panel {
+    let entry = &input.problem.table().parameters[parameter.k];
+    let log = entry.coordinate == Coordinate::Log;
+    let to = |v: f64| if log { v.ln() } else { v };
+    let back = |v: f64| if log { v.exp() } else { v };
+    let mut draws: Vec<f64> = parameter.chains.iter().flatten().map(|v| to(*v)).filter(|v| v.is_finite()).collect();
+    sort(&mut draws);
+    let (low, high) = (quantile(&draws, 0.002), quantile(&draws, 0.998));
+    let room = (0.9 * (high - low)).max(1e-6 * low.abs().max(1e-6));
+    let at = spaced(low - room, high + room, N_DENSITY);
+    let prior: Vec<f64> = match &entry.prior {
+        ParameterPrior::Scalar(prior) => {
+            let p = |v: &f64| (prior.log_density(back(*v)) + if log { *v } else { 0.0 }).exp();
+            at.iter().map(p).collect()
+        }
+        ParameterPrior::Scale(prior) => at.iter().map(|v| (prior.log_density_of_sd(v.exp()) + v).exp()).collect(),
+        ParameterPrior::Matrix { .. } => {
+            let values = prior_draws.iter().map(|theta| to(theta[parameter.k])).filter(|v| v.is_finite());
+            density(&values.collect::<Vec<_>>(), &at)
+        }
+    };
+    let posterior = density(&draws, &at);
+    let x: Vec<f64> = at.iter().map(|v| back(*v)).collect();
+    let (ends, label) = ((x[0], x[N_DENSITY - 1]), if log { "value (logarithmic)" } else { "value" });
+    let scale = if log { Scale::log(ends.0, ends.1) } else { Scale::linear(ends.0, ends.1) };
+    let zeros = vec![0.0; N_DENSITY];
+    let marks = vec![
+        Mark::Band { x: x.clone(), low: zeros, high: posterior.clone(), class: Class::Outer },
+        Mark::Line { x: x.clone(), y: posterior, class: Class::Median },
+        Mark::Line { x, y: prior.into_iter().map(|p| if p.is_finite() { p } else { f64::NAN }).collect(), class: Class::Prior },
+    ];
+    let mut panel = Panel::new("", Axis::new(label, scale), "density", marks).from_zero();
+    panel.y.numbers = false;
+    panel
+}
+
+fn figure(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>], legend: bool) -> Figure {
+    let n_chains = parameter.chains.len().min(MOST_CHAINS);
+    let mut keys: Vec<(Key, String)> =
+        (0..n_chains).map(|c| (Key::Line(Class::Series(c)), format!("chain {}", c + 1))).collect();
+    keys.push((Key::Line(Class::Median), "posterior density".into()));
+    keys.push((Key::Line(Class::Prior), "prior".into()));
+    keys.push((Key::Area(Class::Expected), "95 % if chains agree".into()));
+    let panels = vec![trace(parameter), ranks(parameter), densities(input, parameter, prior_draws)];
+    let title = format!("{}: trace, ranks and density", parameter.name);
+    Figure::new(title, if legend { keys } else { Vec::new() }, vec![Row::new(panels, 152.0)])
+}
+
+pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
+    let all = learned(input);
+    let mut blocks = Vec::new();
+    if all.is_empty() {
+        blocks.push(Block::Text("All hyper-parameters are fixed: there is nothing to show.".into()));
+        return (Section { id: "parameters", title: "Hyper-parameters".into(), blocks }, Vec::new());
+    }
+    blocks.push(table(input, &all));
+    let has_matrix =
+        |k: usize| matches!(input.problem.table().parameters[k].prior, ParameterPrior::Matrix { .. });
+    let prior_draws: Vec<Vec<f64>> = if all.iter().any(|parameter| has_matrix(parameter.k)) {
+        let mut rng = stream(0, 0, Purpose::Posterior, 9, 0);
+        (0..N_PRIOR).filter_map(|_| input.problem.table().sample(&mut rng).ok()).collect()
+    } else {
+        Vec::new()
+    };
+    for (i, parameter) in all.iter().take(MOST_FIGURES).enumerate() {
+        let caption = if i == 0 {
+            "Left: draws in order; good chains are one grey noise, without trends or steps. Middle: ranks of each \
+             chain among all draws; good chains stay near the dashed line. Right: posterior against prior; where both \
+             are alike the data say nothing of the parameter, and a posterior at the edge of its prior asks for a wider \
+             one. The same for each parameter below."
+                .to_owned()
+        } else {
+            String::new()
+        };
+        let svg = figure(input, parameter, &prior_draws, i == 0).svg();
+        blocks.push(Block::Figure { svg, caption });
+    }
+    if all.len() > MOST_FIGURES {
+        blocks.push(Block::Text(format!(
+            "{} more hyper-parameters, all with a smaller R-hat, are in the table only.",
+            all.len() - MOST_FIGURES
+        )));
+    }
+    if input.chains.len() > MOST_CHAINS {
+        blocks.push(Block::Text(format!("Traces and ranks show the first {MOST_CHAINS} chains.")));
+    }
+    let check = convergence(input, &all);
+    (Section { id: "parameters", title: "Hyper-parameters".into(), blocks }, check.into_iter().collect())
+}
+
+fn convergence(input: &ReportInput, all: &[Learned]) -> Option<Check> {
+    if input.chains.len() < 2 {
+        let text = "There is one chain only: nothing shows whether another start would lead elsewhere.".into();
+        return Some(Check { good: false, text });
+    }
+    let worst = all.first()?;
+    let high = all.iter().filter(|p| p.summary.r_hat.is_some_and(|r| r > HIGH_R_HAT)).count();
+    let few = all.iter().filter(|p| is_bad(&p.summary, input.chains.len())).count();
+    let r_hat = worst.summary.r_hat.map_or("undefined".to_owned(), |r| format!("{r:.3}"));
+    Some(if high > 0 {
+        Check {
+            good: false,
+            text: format!(
+                "{high} of {} hyper-parameters have R-hat above {HIGH_R_HAT} (worst: {}, {r_hat}): the chains do not \
+                 agree yet.",
+                all.len(),
+                worst.name
+            ),
+        }
+    } else if few > 0 {
+        let text = format!(
+            "{few} of {} hyper-parameters have fewer than {ESS_A_CHAIN} effective draws a chain.",
+            all.len()
+        );
+        Check { good: false, text }
+    } else {
+        Check { good: true, text: format!("The chains agree: R-hat is at most {r_hat}.") }
+    })
+}
