@@ -305,6 +305,7 @@ fn warnings(problem: &Problem, found: &Assessment, common: usize) -> Vec<Warning
         warnings.push(Warning::LogJoint { r_hat });
     }
     let n_x = problem.n_x();
+    let names = problem.model().state_names();
     let several = found.sequences.len() > 1;
     for (s, sequence) in found.sequences.iter().enumerate() {
         for d in 0..n_x {
@@ -312,7 +313,7 @@ fn warnings(problem: &Problem, found: &Assessment, common: usize) -> Vec<Warning
             let stretches = stretches(&sequence.rows, |i| bad(i).is_some());
             if !stretches.is_empty() {
                 let r_hat = (0..sequence.rows.len()).filter_map(bad).fold(0.0, f64::max);
-                let state = state_name(n_x, d);
+                let state = names[d].clone();
                 warnings.push(Warning::States { state, sequence: several.then_some(s), stretches, r_hat });
             }
         }
@@ -347,10 +348,6 @@ fn warnings(problem: &Problem, found: &Assessment, common: usize) -> Vec<Warning
         }
     }
     warnings
-}
-
-fn state_name(n_x: usize, d: usize) -> String {
-    if n_x == 1 { "x".into() } else { format!("x{}", d + 1) }
 }
 
 /// Neighbouring rows for which `bad` holds.

@@ -35,6 +35,31 @@ impl Names {
     }
 }
 
+impl Model {
+    /// Names of all states, as given or by default.
+    pub fn state_names(&self) -> Vec<String> {
+        given_or_default(&self.names.states, "x", self.states.len())
+    }
+
+    /// Names of all inputs.
+    pub fn input_names(&self) -> Vec<String> {
+        given_or_default(&self.names.inputs, "u", self.n_u)
+    }
+
+    /// Names of all outputs.
+    pub fn output_names(&self) -> Vec<String> {
+        given_or_default(&self.names.outputs, "y", self.n_y)
+    }
+}
+
+fn given_or_default(given: &[String], letter: &str, n: usize) -> Vec<String> {
+    match n {
+        _ if !given.is_empty() => given.to_vec(),
+        1 => vec![letter.to_owned()],
+        _ => (1..=n).map(|i| format!("{letter}{i}")).collect(),
+    }
+}
+
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
