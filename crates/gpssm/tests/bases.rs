@@ -16,9 +16,12 @@ use gpssm::function::ScalarFunction;
 use gpssm::kernel::{Kernel, Shape};
 use gpssm::mcmc::settings::StartSettings;
 use gpssm::mcmc::sink::ChainDraws;
+use gpssm::mcmc::start::{find_start, prepare};
+use gpssm::mcmc::sweep::Chain;
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
 use gpssm::model::kernel::{PeriodicSpec, RationalQuadraticSpec, StationarySpec};
 use gpssm::model::spec::{Predictor, TransitionSpec};
+use gpssm::smc::filter::FilterOptions;
 use gpssm::{
     Functions, KernelSpec, MemorySink, Model, Points, Problem, RunReport, Sequence, Settings, sample,
 };
@@ -337,6 +340,36 @@ fn inducing_inputs_that_nearly_coincide_keep_the_digits() {
             close(a, b, 1e-6);
         }
     }
+}
+
+fn line_record(length: usize) -> Sequence {
+    let y: Vec<f64> = (0..=length).map(|t| (0.3 * t as f64).sin()).collect();
+    Sequence::scalar(&y, None).unwrap()
+}
+
+/// One sweep of a model with one observed state and fixed inducing inputs.
+fn sweep_info(inducing: Rows, length: usize) -> gpssm::mcmc::sweep::SweepInfo {
+    let dynamics = DynamicsSpec::Fic { inducing: InducingSpec::Given(inducing), mode: Mode::Collapsed };
+    let model = Model { dynamics, ..Model::observed(1, 0) };
+    let problem = Problem::new(model, &Functions::new(), line_record(length).into()).unwrap();
+    let settings =
+        Settings { start: StartSettings { restarts: 1, particles: Some(20) }, ..Settings::default() };
+    let problem = prepare(&problem, &settings).unwrap();
+    let state = find_start(&problem, &settings, 0, &mut |_| true).unwrap().unwrap().state;
+    Chain::new(&problem, FilterOptions::new(3), 1, 0, state).sweep()
+}
+
+/// Jitter and fresh sums are part of what a sweep reports.
+#[test]
+fn sweeps_report_jitter_and_fresh_sums() {
+    let apart = sweep_info(vec![vec![-1.0], vec![0.0], vec![1.0]], 20);
+    assert_eq!((apart.relative_jitter, apart.refreshed, apart.breakdowns), (0.0, 0, 0));
+    let crowded = sweep_info(vec![vec![-1.0], vec![0.0], vec![1e-9], vec![2e-9], vec![1.0]], 20);
+    assert!(crowded.relative_jitter >= 1e-10 && crowded.relative_jitter < 1e-3, "{crowded:?}");
+    assert_eq!(crowded.filter_failures, 0);
+    // B starts at time 1 and is summed anew where 1024 and 512 of its pairs are left.
+    let long = sweep_info(vec![vec![-1.0], vec![1.0]], 1200);
+    assert_eq!((long.refreshed, long.breakdowns, long.filter_failures), (2, 0, 0));
 }
 
 /// One dimension far from the inducing inputs, where rounding takes its variance to that of the noise, must not
