@@ -83,7 +83,7 @@ struct History {
 }
 
 impl Posterior {
-    fn check_record(&self, sequence: &Sequence) -> Result<(), Error> {
+    pub(crate) fn check_record(&self, sequence: &Sequence) -> Result<(), Error> {
         if (sequence.n_y(), sequence.n_u()) != (self.n_y(), self.n_u()) {
             return Err(Error::data(format!(
                 "the record has {} outputs and {} inputs, the model has {} and {}",

@@ -367,3 +367,8 @@ pub fn simulate_prior(
     }
     collected.into_simulation(inputs.len(), n_x, n_y)
 }
+
+/// The theta of path `path` of [`simulate_prior`]: the first thing that its stream draws.
+pub fn prior_theta(problem: &Problem, seed: u64, path: usize) -> Result<Vec<f64>, Error> {
+    problem.table().sample(&mut stream_for(seed, Stream::Prior, path as u64))
+}
