@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::formula::FormulaError;
+
 /// Every error names what is wrong and where.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
@@ -19,6 +21,14 @@ pub enum Error {
         key: String,
         /// What is wrong.
         message: String,
+    },
+    /// A formula in the model description.
+    #[error("model: {key}: {error}")]
+    Formula {
+        /// Where in the description.
+        key: String,
+        /// What is wrong, with the column; [`FormulaError::pointed`] shows it below the formula.
+        error: FormulaError,
     },
     /// The sampler's settings.
     #[error("settings: {key}: {message}")]
@@ -62,6 +72,10 @@ impl Error {
 
     pub(crate) fn model(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Model { key: key.into(), message: message.into() }
+    }
+
+    pub(crate) fn formula(key: impl Into<String>, error: FormulaError) -> Self {
+        Self::Formula { key: key.into(), error }
     }
 
     pub(crate) fn settings(key: impl Into<String>, message: impl Into<String>) -> Self {

@@ -49,6 +49,7 @@
 //!
 //! - [`record`]: what was measured
 //! - [`model`]: what is assumed, as plain data; validated into a [`Problem`]
+//! - [`formula`]: functions as text
 //! - [`kernel`], [`function`], [`sensor`], [`initial`]: the parts of a model with numbers
 //! - [`dynamics`]: priors over f, for all particles of a filter at once
 //! - [`smc`]: particle filters
@@ -59,6 +60,7 @@
 pub mod diagnostics;
 pub mod dynamics;
 pub mod error;
+pub mod formula;
 pub mod function;
 pub mod initial;
 pub mod kernel;

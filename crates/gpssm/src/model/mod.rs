@@ -3,6 +3,7 @@
 //! - [`spec`]: the model; [`kernel`], [`symmetry`]: its parts
 //! - [`dynamics`]: the prior over f, exact or a finite basis; `choose`: that basis from the data
 //! - [`functions`]: user functions by name, the part that is code
+//! - [`names`]: names of states, inputs and outputs, and what they mean in formulas
 //! - [`prior`], [`scale_prior`], [`covariance_prior`]: priors of numbers, noise scales and covariances
 //! - [`family`]: distributions of an output given its predictor
 //! - [`parameters`]: the table of all hyper-parameters
@@ -17,6 +18,7 @@ pub mod dynamics;
 pub mod family;
 pub mod functions;
 pub mod kernel;
+pub mod names;
 pub mod orientation;
 pub mod parameters;
 pub mod prior;

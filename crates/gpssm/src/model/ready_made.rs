@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::dynamics::DynamicsSpec;
 use super::kernel::KernelSpec;
+use super::names::Names;
 use super::spec::{
     FunctionSpec, InitialSpec, Model, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
     TransitionSpec, Value,
@@ -37,6 +38,7 @@ impl Model {
             sensor: SensorSpec::default(),
             initial: InitialSpec::Default,
             parameters: BTreeMap::new(),
+            names: Names::default(),
             standardise: true,
             symmetries: (n_y..n_x).map(hidden).collect(),
         }

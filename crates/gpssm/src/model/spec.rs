@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::covariance_prior::CovariancePrior;
 use super::dynamics::DynamicsSpec;
 use super::kernel::KernelSpec;
+use super::names::Names;
 use super::prior::Prior;
 use super::scale_prior::ScalePrior;
 use super::symmetry::Symmetry;
+use crate::sensor::formula::OutputSupport;
 
 /// A Gaussian process state-space model (eq. 2 of the paper), with priors in place of numbers.
 ///
@@ -37,9 +39,12 @@ pub struct Model {
     /// p(x_0), the same for every sequence.
     #[serde(default)]
     pub initial: InitialSpec,
-    /// Parameters of user functions, by name.
+    /// Parameters of user functions and formulas, by name.
     #[serde(default)]
     pub parameters: BTreeMap<String, Prior>,
+    /// Names of states, inputs and outputs.
+    #[serde(default, skip_serializing_if = "Names::is_default")]
+    pub names: Names,
     /// Whether inputs, and outputs of linear-Gaussian sensors, are standardised inside. Results are in
     /// original units either way.
     #[serde(default = "yes")]
@@ -128,6 +133,8 @@ pub enum FunctionSpec {
         #[serde(default = "zero")]
         offset: Value,
     },
+    /// A formula in states, inputs and parameters, such as `a*x/(1 + x^2) + cos(u)`; see [`crate::formula`].
+    Formula(String),
     /// A user function that is registered under this name.
     User(FunctionRef),
 }
@@ -197,6 +204,9 @@ pub enum Predictor {
         #[serde(default)]
         offset: Vec<Value>,
     },
+    /// One formula in states, inputs and parameters for each output; see [`crate::formula`]. A mean that is
+    /// linear is better given as `linear`: the filter can then use it to guide its particles.
+    Formulas(Vec<String>),
     /// One user function for each output.
     Functions(Vec<FunctionRef>),
 }
@@ -253,6 +263,16 @@ pub enum SensorSpec {
         #[serde(default)]
         log_variance: Predictor,
     },
+    /// A formula for log p(y | x, u).
+    Formula {
+        /// In outputs, states, inputs and parameters; see [`crate::formula`]. Terms that depend neither on
+        /// states nor on parameters can be left out. Rows must have all outputs or none.
+        log_density: String,
+        /// Where the output can lie. Needed only to draw outputs in simulations, and possible only with a
+        /// single output; see [`FormulaSensor`](crate::sensor::formula::FormulaSensor).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        support: Option<OutputSupport>,
+    },
     /// A user sensor that is registered under this name.
     User(FunctionRef),
 }
@@ -272,7 +292,7 @@ impl SensorSpec {
             | Self::NegativeBinomial { log_mean: predictor, .. }
             | Self::Bernoulli { logit: predictor }
             | Self::StochasticVolatility { log_variance: predictor } => Some(predictor),
-            Self::User(_) => None,
+            Self::Formula { .. } | Self::User(_) => None,
         }
     }
 

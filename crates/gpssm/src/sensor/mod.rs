@@ -2,9 +2,11 @@
 //!
 //! - [`linear_gaussian`]: y = C x + D u + e, the sensor that admits the fully adapted filter
 //! - `adapter`: its posterior of a Gaussian state
+//! - [`formula`]: a sensor given by a formula for its log density
 //! - [`BoundSensor`]: every sensor, as the filters and the hyper-parameter updates see it
 
 pub(crate) mod adapter;
+pub mod formula;
 pub mod linear_gaussian;
 
 use std::fmt;
@@ -25,6 +27,12 @@ pub trait SensorDensity: Send + Sync {
 
     /// Draws y at one point z = (x, u).
     fn sample(&self, z: &[f64], parameters: &[f64], rng: &mut dyn Rng, y: &mut [f64]);
+
+    /// Whether [`SensorDensity::sample`] works; if not, why, and what to do. Learning needs no draws of y,
+    /// simulation does and asks first.
+    fn can_sample(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// A user's sensor with numbers for its parameters.
@@ -139,7 +147,16 @@ impl BoundSensor {
         Some(means)
     }
 
-    /// Draws y at one point z = (x, u).
+    /// Whether outputs can be drawn; if not, why, and what to do.
+    pub fn can_sample(&self) -> Result<(), String> {
+        match self {
+            Self::User(user) => user.sensor.can_sample(),
+            Self::LinearGaussian(_) | Self::Family { .. } | Self::Gaussian { .. } => Ok(()),
+        }
+    }
+
+    /// Draws y at one point z = (x, u); missing (NaN) where the sensor cannot be drawn from, see
+    /// [`BoundSensor::can_sample`].
     pub fn sample(&self, z: &[f64], rng: &mut dyn Rng, y: &mut [f64]) {
         let point = Points::from_rows(z.len(), [z]);
         match self {

@@ -60,7 +60,7 @@ fn shapes_that_do_not_fit_are_named() {
     let model = Model { n_y: 2, ..Model::observed(1, 1) };
     assert_refused(
         problem(model, two),
-        "model: sensor: 2 outputs but only 1 states to show: give c or functions",
+        "model: sensor: 2 outputs but only 1 states to show: give c, formulas or functions",
     );
     refused(
         |m| m.states.push(StateSpec { transition: TransitionSpec::Lag { of: 4 }, scale: None }),
@@ -142,7 +142,7 @@ fn functions_and_parameters_that_do_not_fit_are_named() {
         |m| {
             m.parameters.insert("a".into(), fixed(1.0));
         },
-        "model: parameters.a: is not used by any function",
+        "model: parameters.a: is not used by any function or formula: use it or take it out",
     );
     let linear = |a: usize, b: usize| FunctionSpec::Linear {
         a: vec![Value::Known(1.0); a],

@@ -83,14 +83,20 @@ impl CompiledFunction {
 
 impl Compiler<'_> {
     /// The mean function or parametric transition of state `d`.
-    pub(super) fn function(&mut self, spec: &FunctionSpec, d: usize) -> Result<CompiledFunction, Error> {
-        let key = format!("states[{d}].mean");
+    pub(super) fn function(
+        &mut self,
+        key: &str,
+        spec: &FunctionSpec,
+        d: usize,
+    ) -> Result<CompiledFunction, Error> {
+        let key = format!("states[{d}].{key}");
         match spec {
             FunctionSpec::Zero => Ok(CompiledFunction::Zero),
             FunctionSpec::Identity => Ok(CompiledFunction::Identity),
             FunctionSpec::Linear { a, b, offset } => {
                 self.linear(&key, &format!("f{}.mean", d + 1), a, b, *offset, &[d], false)
             }
+            FunctionSpec::Formula(text) => self.formula(&key, text, &[d], false),
             FunctionSpec::User(reference) => {
                 let (function, parameters) = self.user_function(&key, reference, &[d], false)?;
                 Ok(CompiledFunction::User { function, parameters })

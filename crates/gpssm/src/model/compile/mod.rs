@@ -1,8 +1,9 @@
 //! A model and a record, validated once.
 //!
-//! - `function`, `kernel`, `sensor`: parts of the model with places in theta for their numbers
+//! - `function`, `formula`, `kernel`, `sensor`: parts of the model with places in theta for their numbers
 //! - `units`: internal units from the data
 
+mod formula;
 mod function;
 mod kernel;
 mod sensor;
@@ -16,6 +17,7 @@ use self::sensor::CompiledSensor;
 use super::covariance_prior::CovariancePrior;
 use super::dynamics::{DynamicsSpec, InducingSpec};
 use super::functions::Functions;
+use super::names::Scope;
 use super::parameters::ParameterTable;
 use super::prior::Prior;
 use super::scale_prior::ScalePrior;
@@ -73,6 +75,8 @@ struct Compiler<'a> {
     functions: &'a Functions,
     scaling: Arc<Scaling>,
     table: ParameterTable,
+    /// What names mean in formulas.
+    scope: Scope,
 }
 
 impl Problem {
@@ -87,6 +91,7 @@ impl Problem {
             functions,
             scaling: Arc::clone(&scaling),
             table: ParameterTable::default(),
+            scope: Scope::new(&model)?,
         };
         let states = compiler.states()?;
         let noise = compiler.process_noise()?;
@@ -332,11 +337,12 @@ impl Compiler<'_> {
         let model = self.model;
         let compile = |(d, state): (usize, &super::spec::StateSpec)| -> Result<CompiledState, Error> {
             Ok(match &state.transition {
-                TransitionSpec::Gp { kernel, mean } => {
-                    CompiledState::Gp { mean: self.function(mean, d)?, kernel: self.kernel(kernel, d)? }
-                }
+                TransitionSpec::Gp { kernel, mean } => CompiledState::Gp {
+                    mean: self.function("mean", mean, d)?,
+                    kernel: self.kernel(kernel, d)?,
+                },
                 TransitionSpec::Parametric { function } => {
-                    CompiledState::Parametric { function: self.function(function, d)? }
+                    CompiledState::Parametric { function: self.function("function", function, d)? }
                 }
                 TransitionSpec::Lag { of } => CompiledState::Lag { of: *of },
             })
@@ -478,7 +484,10 @@ impl Compiler<'_> {
 
     fn check_all_used(&self) -> Result<(), Error> {
         match self.model.parameters.keys().find(|name| self.table.index(name).is_none()) {
-            Some(name) => Err(Error::model(format!("parameters.{name}"), "is not used by any function")),
+            Some(name) => Err(Error::model(
+                format!("parameters.{name}"),
+                "is not used by any function or formula: use it or take it out",
+            )),
             None => Ok(()),
         }
     }

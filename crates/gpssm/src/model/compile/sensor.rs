@@ -189,6 +189,10 @@ impl Compiler<'_> {
                 predictors: self.predictors(log_variance)?,
                 family: CompiledFamily::StochasticVolatility,
             },
+            SensorSpec::Formula { log_density, support } => {
+                let (sensor, parameters) = self.formula_sensor(log_density, *support, record)?;
+                Kind::User { sensor: Arc::new(sensor), parameters }
+            }
             SensorSpec::User(reference) => {
                 let sensor = self.functions.sensors.get(&reference.name).cloned();
                 let sensor = sensor.ok_or_else(|| missing("sensor", "sensor", &reference.name))?;
@@ -206,7 +210,7 @@ impl Compiler<'_> {
         match predictor {
             Predictor::States if n_y > n_x => Err(Error::model(
                 key,
-                format!("{n_y} outputs but only {n_x} states to show: give c or functions"),
+                format!("{n_y} outputs but only {n_x} states to show: give c, formulas or functions"),
             )),
             Predictor::States => Ok(vec![CompiledFunction::Identity; n_y]),
             Predictor::Linear { c, d, offset } => {
@@ -224,6 +228,15 @@ impl Compiler<'_> {
                     self.linear(key, &format!("sensor.y{}", k + 1), &c[k], d, offset, &[], true)
                 });
                 rows.collect()
+            }
+            Predictor::Formulas(formulas) => {
+                if formulas.len() != n_y {
+                    return Err(Error::model(key, format!("{} formulas for {n_y} outputs", formulas.len())));
+                }
+                let compiled = formulas.iter().enumerate();
+                compiled
+                    .map(|(k, text)| self.formula(&format!("{key}.formulas[{k}]"), text, &[], true))
+                    .collect()
             }
             Predictor::Functions(functions) => {
                 if functions.len() != n_y {
