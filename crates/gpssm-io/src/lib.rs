@@ -4,7 +4,7 @@
 //! - [`config`]: a run file (TOML), overridden by options, becomes a model and settings
 //! - [`words`]: what is about to be run, in words
 
-//CFG pub mod config;
+pub mod config;
 mod suggest;
 pub mod table;
-//CFG pub mod words;
+pub mod words;

@@ -35,8 +35,7 @@ pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 /// Text from a file as it may stand in a message: one line, not too long.
 pub(crate) fn one_line(text: &str) -> String {
     const MOST: usize = 60;
-    let mut shown: String =
-        text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut shown: String = text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().count() > MOST {
         shown.push_str("...");
     }

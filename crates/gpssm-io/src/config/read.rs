@@ -271,15 +271,15 @@ impl<'de> de::Deserializer<'de> for Node {
                         let error = <ReadError as de::Error>::unknown_variant(key, variants);
                         return Err(error.from(&node.origin).below(key.clone()));
                     }
-                    None => format!("expected one of {}, found {}", list(variants.iter().copied()), entries.len()),
+                    None => {
+                        format!("expected one of {}, found {}", list(variants.iter().copied()), entries.len())
+                    }
                 };
                 return Err(ReadError::new(message).from(&origin));
             }
             _ => return Err(node.mismatch(&format!("one of {}", list(variants.iter().copied())))),
         };
-        visitor
-            .visit_enum(Variant { name: variant, content })
-            .map_err(|error: ReadError| error.from(&origin))
+        visitor.visit_enum(Variant { name: variant, content }).map_err(|error: ReadError| error.from(&origin))
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -311,7 +311,8 @@ impl<'de> SeqAccess<'de> for Items {
         let origin = node.origin.clone();
         let value = seed.deserialize(node).map_err(|error| error.from(&origin));
         // A single value may stand without brackets.
-        let value = if self.single { value } else { value.map_err(|error| error.below(format!("[{}]", i + 1))) };
+        let value =
+            if self.single { value } else { value.map_err(|error| error.below(format!("[{}]", i + 1))) };
         value.map(Some)
     }
 

@@ -136,12 +136,8 @@ impl RunFile {
 
     fn insert(&mut self, key: &str, node: Node, origin: &Origin) -> Result<(), ConfigError> {
         let file = self.file.clone();
-        let fail = move |message: String| ConfigError {
-            file,
-            key: key.to_owned(),
-            origin: origin.clone(),
-            message,
-        };
+        let fail =
+            move |message: String| ConfigError { file, key: key.to_owned(), origin: origin.clone(), message };
         let Some(steps) = steps(key) else {
             return Err(fail("this is no key: write section.key, such as sampler.draws".to_owned()));
         };
@@ -302,7 +298,9 @@ fn value_node(value: Spanned<DeValue<'_>>, origin: &dyn Fn(usize) -> Origin) -> 
         }
         DeValue::Boolean(value) => Kind::Boolean(value),
         DeValue::Datetime(value) => Kind::Text(value.to_string()),
-        DeValue::Array(items) => Kind::Array(items.into_iter().map(|item| value_node(item, origin)).collect()),
+        DeValue::Array(items) => {
+            Kind::Array(items.into_iter().map(|item| value_node(item, origin)).collect())
+        }
         DeValue::Table(table) => table_kind(table, origin),
     };
     Node { origin: origin(at), kind }
@@ -331,7 +329,8 @@ mod tests {
 
     #[test]
     fn values_know_their_lines() {
-        let file = RunFile::parse("[model]\nstates = 2\n\n[[model.state]]\nkernel = 'se'\n", "m.toml").unwrap();
+        let file =
+            RunFile::parse("[model]\nstates = 2\n\n[[model.state]]\nkernel = 'se'\n", "m.toml").unwrap();
         assert_eq!(file.origin("model.states"), Origin::Line(2));
         assert_eq!(file.origin("model.state[1].kernel"), Origin::Line(5));
         assert_eq!(file.origin("model.state[1].mean"), Origin::Line(4));
@@ -340,7 +339,8 @@ mod tests {
 
     #[test]
     fn options_override_and_say_so() {
-        let mut file = RunFile::parse("[sampler]\ndraws = 100\n[[model.state]]\nkernel = 'se'", "m.toml").unwrap();
+        let mut file =
+            RunFile::parse("[sampler]\ndraws = 100\n[[model.state]]\nkernel = 'se'", "m.toml").unwrap();
         file.set("sampler.draws=200").unwrap();
         file.set("model.state[1].kernel = se + linear").unwrap();
         file.put("data.y", vec!["a", "b"], "--y a,b").unwrap();

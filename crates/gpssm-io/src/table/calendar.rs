@@ -20,7 +20,8 @@ pub(super) fn days(text: &str) -> Option<f64> {
         None if clock.is_none() => 1,
         None => return None,
     };
-    if parts.next().is_some() || !(1..=12).contains(&month) || !(1..=month_length(year, month)).contains(&day) {
+    if parts.next().is_some() || !(1..=12).contains(&month) || !(1..=month_length(year, month)).contains(&day)
+    {
         return None;
     }
     let fraction = match clock {
@@ -129,8 +130,20 @@ mod tests {
     #[test]
     fn what_is_no_date() {
         for text in [
-            "", "1970", "1970-13-01", "1971-02-29", "1970-1-1", "01/02/1970", "1970-01-01T", "1970-01-01T25:00",
-            "1970-01-01Tx", "1970-01-01T00:00:00.", "1970-01-01T00:00+", "1970-01T00:00", "1970-01-01-01", "süß-ig-es",
+            "",
+            "1970",
+            "1970-13-01",
+            "1971-02-29",
+            "1970-1-1",
+            "01/02/1970",
+            "1970-01-01T",
+            "1970-01-01T25:00",
+            "1970-01-01Tx",
+            "1970-01-01T00:00:00.",
+            "1970-01-01T00:00+",
+            "1970-01T00:00",
+            "1970-01-01-01",
+            "süß-ig-es",
         ] {
             assert_eq!(days(text), None, "{text}");
         }
@@ -160,8 +173,14 @@ mod tests {
     #[test]
     fn months_are_steps_of_their_own() {
         let dates = |texts: &[&str]| texts.iter().map(|text| days(text).unwrap()).collect::<Vec<_>>();
-        assert_eq!(whole_months(&dates(&["1970-01-15", "1970-02-15", "1970-03-15"])), Some(vec![0.0, 1.0, 2.0]));
-        assert_eq!(whole_months(&dates(&["1971-01-31", "1971-02-28", "1971-03-31"])), Some(vec![12.0, 13.0, 14.0]));
+        assert_eq!(
+            whole_months(&dates(&["1970-01-15", "1970-02-15", "1970-03-15"])),
+            Some(vec![0.0, 1.0, 2.0])
+        );
+        assert_eq!(
+            whole_months(&dates(&["1971-01-31", "1971-02-28", "1971-03-31"])),
+            Some(vec![12.0, 13.0, 14.0])
+        );
         assert_eq!(whole_months(&dates(&["1970-01-15", "1970-02-16"])), None);
     }
 }

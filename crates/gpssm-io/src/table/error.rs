@@ -125,7 +125,9 @@ pub enum DataProblem {
         text: String,
     },
     /// Inputs must be known.
-    #[error("the input is missing: inputs must be known in every row (fill the gap, or choose rows without it)")]
+    #[error(
+        "the input is missing: inputs must be known in every row (fill the gap, or choose rows without it)"
+    )]
     MissingInput,
     /// No time in this row.
     #[error("the time is missing")]

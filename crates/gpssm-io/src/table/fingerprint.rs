@@ -8,7 +8,12 @@ use sha2::{Digest, Sha256};
 use super::Columns;
 
 /// SHA-256 of names, labels, times and values; equal for files that differ in layout only.
-pub(super) fn fingerprint(record: &Record, columns: &Columns, labels: &[String], time: &[Vec<f64>]) -> String {
+pub(super) fn fingerprint(
+    record: &Record,
+    columns: &Columns,
+    labels: &[String],
+    time: &[Vec<f64>],
+) -> String {
     let mut hash = Sha256::new();
     let mut names = |names: &[String]| {
         hash.update((names.len() as u64).to_le_bytes());

@@ -156,8 +156,7 @@ impl Places {
         let inputs = columns.u.iter().map(|name| (name, "input"));
         let time = columns.time.iter().map(|name| (name, "time"));
         let sequence = columns.sequence.iter().map(|name| (name, "sequence"));
-        let roles: Vec<(&String, &'static str)> =
-            outputs.chain(inputs).chain(time).chain(sequence).collect();
+        let roles: Vec<(&String, &'static str)> = outputs.chain(inputs).chain(time).chain(sequence).collect();
         for (i, (name, second)) in roles.iter().enumerate() {
             if let Some((_, first)) = roles[..i].iter().find(|(other, _)| other == name) {
                 return Err(DataProblem::AskedTwice { name: (*name).clone(), first, second });
@@ -212,4 +211,25 @@ fn read_row(
         values.u.push(value.ok_or_else(|| at(name)(DataProblem::MissingInput))?);
     }
     Ok(())
+}
+
+/// Names of the columns that hold numbers (or blanks, but not blanks alone) in the first rows.
+pub(crate) fn numeric_columns(path: &Path) -> Result<Vec<String>, DataError> {
+    const ROWS: usize = 200;
+    let mut table = Table::open(path)?;
+    let columns = table.header.columns.clone();
+    let mut numbers = vec![0; columns.len()];
+    let mut texts = vec![0; columns.len()];
+    for _ in 0..ROWS {
+        let Some(row) = table.next()? else { break };
+        for (c, field) in row.iter().enumerate().take(columns.len()) {
+            match number::number(field) {
+                Ok(Some(_)) => numbers[c] += 1,
+                Ok(None) => {}
+                Err(_) => texts[c] += 1,
+            }
+        }
+    }
+    let numeric = |c: &usize| numbers[*c] > 0 && texts[*c] == 0;
+    Ok((0..columns.len()).filter(numeric).map(|c| columns[c].clone()).collect())
 }

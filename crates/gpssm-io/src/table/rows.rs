@@ -89,7 +89,8 @@ impl<R: Read> Rows<R> {
     fn append_line(&mut self) -> Result<bool, RowError> {
         let before = self.text.len();
         let mut limited = Read::by_ref(&mut self.reader).take(LONGEST_ROW - before as u64);
-        let read = limited.read_until(b'\n', &mut self.text).map_err(|error| (self.line, unreadable(&error)))?;
+        let read =
+            limited.read_until(b'\n', &mut self.text).map_err(|error| (self.line, unreadable(&error)))?;
         if read == 0 {
             return Ok(false);
         }
@@ -184,7 +185,12 @@ mod tests {
     fn quotes() {
         assert_eq!(
             rows("\"a,\"\"b\"\"\",c\n\"x\ny\",2\n3,4 \"in\"\n\"\",\"\"\n"),
-            Ok(vec![row(1, &["a,\"b\"", "c"]), row(2, &["x\ny", "2"]), row(4, &["3", "4 \"in\""]), row(5, &["", ""])])
+            Ok(vec![
+                row(1, &["a,\"b\"", "c"]),
+                row(2, &["x\ny", "2"]),
+                row(4, &["3", "4 \"in\""]),
+                row(5, &["", ""])
+            ])
         );
         assert_eq!(rows("a,\"\"\n"), Ok(vec![row(1, &["a", ""])]));
         assert_eq!(rows("a\n1,\"2\n3\n"), Err((2, DataProblem::OpenQuote)));

@@ -111,7 +111,8 @@ impl<'a> Builder<'a> {
             _ => None,
         };
         if let Some((times, unit, step)) = times {
-            finished.time = times.iter().map(|times| times.iter().step_by(every).copied().collect()).collect();
+            finished.time =
+                times.iter().map(|times| times.iter().step_by(every).copied().collect()).collect();
             finished.time_unit = unit;
             finished.dt = Some(step * every as f64);
         } else {

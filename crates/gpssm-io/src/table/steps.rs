@@ -48,7 +48,10 @@ pub(super) fn parse(field: &[u8], before: Option<TimeUnit>) -> Result<(f64, Time
 
 /// Times of the rows of one sequence with equal steps, in units that make them equal, and the step; or the
 /// first row that is wrong. At least two rows.
-pub(super) fn check(times: &[f64], unit: TimeUnit) -> Result<(Vec<f64>, TimeUnit, f64), (usize, DataProblem)> {
+pub(super) fn check(
+    times: &[f64],
+    unit: TimeUnit,
+) -> Result<(Vec<f64>, TimeUnit, f64), (usize, DataProblem)> {
     if let Some(i) = (1..times.len()).find(|&i| times[i] <= times[i - 1]) {
         let (time, before) = (times[i].to_string(), times[i - 1].to_string());
         let repeats = times[i] == times[i - 1];
