@@ -1,3 +1,12 @@
-//! Files of gpssm.
+//! Files of gpssm: data tables, run files, and the posterior store.
+//!
+//! - [`table`]: a CSV file and the names of its columns become a record
+//! - [`config`]: the run file and the options of the command line, through one schema
+//! - [`words`]: a run in words
+//! - [`store`]: draws on disk, safe at any moment
 
+pub mod config;
 pub mod store;
+mod suggest;
+pub mod table;
+pub mod words;
