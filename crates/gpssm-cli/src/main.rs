@@ -1,2 +1,61 @@
-//! The program.
-fn main() {}
+//! The program: options in, one command, an exit code out.
+
+mod args;
+mod benchmark;
+mod commands;
+mod failure;
+mod journal;
+mod learned;
+mod monitor;
+mod output;
+mod progress;
+mod table;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use failure::{Failure, code};
+
+fn main() -> ExitCode {
+    // Errors of clap go to standard error with code 2, like all bad input; help and version end with 0.
+    let cli = Cli::parse();
+    let stop = Arc::new(AtomicBool::new(false));
+    match listen(&stop).and_then(|()| dispatch(&cli.command, &stop)) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("error: {}", failure.message);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn dispatch(command: &Command, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
+    match command {
+        Command::Fit(args) => commands::fit::run(args, stop),
+        Command::Init(args) => commands::init::run(args),
+        Command::Demo(args) => commands::demo::run(args, stop),
+        Command::Summary(args) => commands::summary::run(args),
+        Command::Report(args) => commands::report::run(args),
+        Command::Merge(args) => commands::merge::run(args),
+        Command::Predict(args) => commands::predict::run(args),
+        Command::Simulate(args) => commands::simulate::run(args),
+        Command::Filter(args) => commands::filter::filter(args),
+        Command::Smooth(args) => commands::filter::smooth(args),
+    }
+}
+
+/// The first Ctrl-C asks the run to stop after its sweep, the second ends the program: the store stands either way.
+fn listen(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    let stop = stop.clone();
+    let handler = move || {
+        if stop.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(code::STOPPED));
+        }
+        eprintln!("\nstopping after the sweep under way; press Ctrl-C again to end at once");
+    };
+    ctrlc::set_handler(handler).map_err(|error| Failure::other(format!("signals cannot be caught: {error}")))
+}

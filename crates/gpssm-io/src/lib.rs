@@ -4,8 +4,10 @@
 //! - [`config`]: the run file and the options of the command line, through one schema
 //! - [`words`]: a run in words
 //! - [`store`]: draws on disk, safe at any moment
+//! - [`fit`]: a run goes into a store, goes on from there, or is read back
 
 pub mod config;
+pub mod fit;
 pub mod store;
 mod suggest;
 pub mod table;

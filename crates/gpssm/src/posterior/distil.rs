@@ -189,7 +189,9 @@ impl Posterior {
         // Inputs alone are looked at: the outputs of the cloud are the same function everywhere.
         let regression = Regression { kernel: kernel.clone(), residuals: vec![0.0; n], noise: 1.0 };
         let mut inducing = Points::new(n_z);
-        by_variance(&cloud.z, &[regression], size.min(n)).iter().for_each(|&i| inducing.push(&cloud.z.row(i)));
+        by_variance(&cloud.z, &[regression], size.min(n))
+            .iter()
+            .for_each(|&i| inducing.push(&cloud.z.row(i)));
         let m = inducing.len();
         let target: Vec<f64> = (0..n).map(|i| cloud.mean[i * n_x + d]).collect();
         let rows: Vec<Vec<f64>> = (0..n).map(|i| [&[1.0][..], &cloud.z.row(i)].concat()).collect();

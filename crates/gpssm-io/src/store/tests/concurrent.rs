@@ -38,17 +38,11 @@ fn threads_and_deaths_leave_the_same_bytes() {
         let interval = if round % 2 == 0 { AT_ONCE } else { Duration::from_micros(300) };
         let attempt = || -> Result<(), gpssm::Error> {
             let store = create(FaultyDisk::new(breaks_at, true), &path, &description)?;
-            feed_in_threads(
-                &store.with_commit_interval(interval),
-                &problem,
-                &settings,
-                &fresh(&[0, 1, 2, 3]),
-            )
+            feed_in_threads(&store.with_commit_interval(interval), &problem, &settings, &fresh(&[0, 1, 2, 3]))
         };
         if attempt().is_err() {
             if path.exists() {
-                let resumed =
-                    Store::resume_on(Box::new(FaultyDisk::sound()), &path, &description).unwrap();
+                let resumed = Store::resume_on(Box::new(FaultyDisk::sound()), &path, &description).unwrap();
                 feed_in_threads(&resumed.store, &problem, &settings, &resumed.chains).unwrap();
             } else {
                 continue;

@@ -126,9 +126,7 @@ fn folders_that_are_no_runs_are_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let (problem, settings) = (problem(1), settings(1, 1, 2));
     let description = Description::new(&problem, &settings);
-    for error in
-        [StoredRun::open(folder.path()).err(), Store::resume(folder.path(), &description).err()]
-    {
+    for error in [StoredRun::open(folder.path()).err(), Store::resume(folder.path(), &description).err()] {
         assert!(error.unwrap().to_string().ends_with("not a gpssm run: there is no zarr.json in it"));
     }
     assert_eq!(snapshot(folder.path()).len(), 0);

@@ -113,7 +113,10 @@ fn draws_that_do_not_belong_here_are_refused() {
     assert!(feed(&store, &problem, &settings, 1, 2).is_err());
     feed(&store, &problem, &settings, 1, 1).unwrap();
     let error = feed(&store, &problem, &settings, 1, 1).unwrap_err().to_string();
-    assert!(error.contains("chain 1: warm-up sweep 0 after sweep 1 came where draw 0 was expected"), "{error}");
+    assert!(
+        error.contains("chain 1: warm-up sweep 0 after sweep 1 came where draw 0 was expected"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -134,7 +137,9 @@ fn another_run_is_not_resumed() {
     let fewer = Settings { draws: 3, ..settings.clone() };
     assert!(message(&problem, &fewer, &|_| {}).ends_with("it has 4 draws, more than 3"));
     assert!(message(&problem, &settings, &|d| d.time[1][2] = 7.0).ends_with("posterior/time is different"));
-    assert!(message(&problem, &settings, &|d| d.chains = vec![1]).contains("it holds chains [0, 1], not [1]"));
+    assert!(
+        message(&problem, &settings, &|d| d.chains = vec![1]).contains("it holds chains [0, 1], not [1]")
+    );
     assert_eq!(message(&problem, &settings, &|_| {}), "");
 }
 
