@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::commands::distil::{DistilArgs, ThinArgs};
 use crate::commands::filter::FilterArgs;
 use crate::commands::predict::PredictArgs;
+use crate::commands::score::{CompareArgs, ScoreArgs};
 use crate::commands::simulate::SimulateArgs;
 use crate::failure::Failure;
 
@@ -53,6 +55,14 @@ pub enum Command {
     Filter(FilterArgs),
     /// States of a new record given all of it.
     Smooth(FilterArgs),
+    /// How good a free run or a prediction is on a new record, beside simple models.
+    Score(ScoreArgs),
+    /// Which of several fitted models predicts a record best.
+    Compare(CompareArgs),
+    /// A few draws that stand for all, with what that loses.
+    Thin(ThinArgs),
+    /// One small sparse Gaussian process in place of all draws, for real-time use.
+    Distil(DistilArgs),
 }
 
 /// What is said while the program works.

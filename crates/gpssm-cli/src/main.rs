@@ -45,6 +45,10 @@ fn dispatch(command: &Command, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         Command::Simulate(args) => commands::simulate::run(args),
         Command::Filter(args) => commands::filter::filter(args),
         Command::Smooth(args) => commands::filter::smooth(args),
+        Command::Score(args) => commands::score::score(args),
+        Command::Compare(args) => commands::score::compare(args),
+        Command::Thin(args) => commands::distil::thin(args),
+        Command::Distil(args) => commands::distil::distil(args),
     }
 }
 

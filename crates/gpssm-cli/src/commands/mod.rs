@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub mod demo;
+pub mod distil;
 pub mod dry_run;
 pub mod filter;
 pub mod fit;
@@ -8,5 +9,6 @@ pub mod init;
 pub mod merge;
 pub mod predict;
 pub mod report;
+pub mod score;
 pub mod simulate;
 pub mod summary;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpssm::posterior::online::OnlineOptions;
-use gpssm::posterior::simulate::{SimulateOptions, Simulation, simulate_prior};
+use gpssm::posterior::simulate::{Initial, SimulateOptions, Simulation, simulate_prior};
 use gpssm::prepare;
 use gpssm_io::config::RunFile;
 
@@ -116,6 +116,11 @@ fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Resu
         }
     } else {
         let initial = learned.initial(&args.initial)?;
+        // The next record begins one row after the training record ended.
+        let follows = match initial {
+            Initial::LastTraining { sequence } => Some(sequence),
+            _ => None,
+        };
         let inputs: Vec<(String, Vec<f64>, Vec<Vec<f64>>)> = match (&args.inputs, args.steps) {
             (Some(_), _) if n_u == 0 => {
                 return Err(Failure::input("--inputs: the model has no inputs; give --steps instead"));
@@ -138,8 +143,11 @@ fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Resu
         };
         for (label, time, rows) in inputs {
             let progress = steps("simulate");
-            let found =
-                learned.posterior.simulate(&rows, &initial, options, &|done, of| progress.tell(done, of))?;
+            let tell = |done: usize, of: usize| progress.tell(done, of);
+            let found = match follows {
+                Some(sequence) => learned.posterior.simulate_on(sequence, &rows, options, &tell)?,
+                None => learned.posterior.simulate(&rows, &initial, options, &tell)?,
+            };
             done.push((label, time, found));
         }
     }

@@ -50,6 +50,15 @@ impl Ensemble {
         &self.values[i * size..(i + 1) * size]
     }
 
+    /// Without the rows before this one.
+    #[must_use]
+    pub fn from_row(&self, row: usize) -> Self {
+        let row = row.min(self.n_rows);
+        let rest = |i: usize| self.sample(i)[row * self.n_channels..].iter().copied();
+        let values = (0..self.n_samples).flat_map(rest).collect();
+        Self::new(self.n_samples, self.n_rows - row, self.n_channels, values)
+    }
+
     /// The channels of both, side by side; rows and samples that only one of them has are left out.
     #[must_use]
     pub fn beside(&self, other: &Self) -> Self {

@@ -79,6 +79,8 @@ pub struct ScoreOptions {
     pub task: ScoreTask,
     /// Rows at the beginning that are not scored; a free run starts from their outputs.
     pub n_init: usize,
+    /// With `n_init` of zero: the record goes on where this training sequence ended; none to start from p(x_0).
+    pub after_training: Option<usize>,
     /// Simulated paths or samples.
     pub n_paths: usize,
     /// Levels of the intervals.
@@ -94,6 +96,7 @@ impl Default for ScoreOptions {
         Self {
             task: ScoreTask::Simulation,
             n_init: 0,
+            after_training: None,
             n_paths: 1000,
             levels: vec![0.5, 0.9, 0.95],
             filter: OnlineOptions::default(),
@@ -288,7 +291,9 @@ impl Posterior {
                     seed: options.filter.seed,
                     ..Default::default()
                 };
-                let run = if n_init == 0 {
+                let run = if let (0, Some(training)) = (n_init, options.after_training) {
+                    self.simulate_on(training, &inputs, &simulate, on_progress)?
+                } else if n_init == 0 {
                     self.simulate(&inputs, &Initial::Model, &simulate, on_progress)?
                 } else {
                     let y: Vec<Vec<f64>> = (0..n_init).map(|t| sequence.y(t).to_vec()).collect();
