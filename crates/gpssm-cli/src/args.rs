@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands::distil::{DistilArgs, ThinArgs};
 use crate::commands::filter::FilterArgs;
 use crate::commands::predict::PredictArgs;
+use crate::commands::reproduce::Reproduce;
 use crate::commands::score::{CompareArgs, ScoreArgs};
 use crate::commands::simulate::SimulateArgs;
 use crate::failure::Failure;
@@ -63,6 +64,12 @@ pub enum Command {
     Thin(ThinArgs),
     /// One small sparse Gaussian process in place of all draws, for real-time use.
     Distil(DistilArgs),
+    /// Results of the paper, from a cold start, beside the published figures.
+    Reproduce {
+        /// What.
+        #[command(subcommand)]
+        what: Reproduce,
+    },
 }
 
 /// What is said while the program works.

@@ -170,12 +170,12 @@ fn a_full_disk_stops_the_run_cleanly_and_the_run_goes_on_when_there_is_room() {
     let folder = folder_with_data(60);
     let path = folder.path();
     let small = path.join("small");
-    let Some(disk) = SmallDisk::mount(&small, 400) else {
+    let Some(disk) = SmallDisk::mount(&small, 700) else {
         println!("skipped: mounting a small file system is refused here");
         return;
     };
-    fit(path, "unbroken.zarr", &["--set", "sampler.draws=400"]);
-    let full = run(path, &[&FIT[..], &["--set", "sampler.draws=400", "-o", "small/run.zarr"]].concat());
+    fit(path, "unbroken.zarr", &["--set", "sampler.draws=800"]);
+    let full = run(path, &[&FIT[..], &["--set", "sampler.draws=800", "-o", "small/run.zarr"]].concat());
     assert_eq!(full.status.code(), Some(1), "{}", text(&full.stderr));
     assert!(text(&full.stderr).contains("gpssm fit --resume small/run.zarr"), "{}", text(&full.stderr));
     disk.grow(100_000);

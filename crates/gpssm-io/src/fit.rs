@@ -129,27 +129,15 @@ fn restore(stored: &StoredRun, draws: Option<u64>) -> Result<(Run, Data), FitErr
     if let Some(draws) = draws {
         config.sampler.draws = draws;
     }
-    let record = stored.record();
-    let rows: Vec<usize> = record.sequences().iter().map(|sequence| sequence.n_rows()).collect();
-    let values = record.sequences().iter().flat_map(|s| (0..s.n_rows()).flat_map(|t| s.y(t)));
+    let source = config.data.file.clone().unwrap_or(name);
+    let timed = config.data.time.is_some() || config.data.dt.is_some();
     let data = Data {
-        record: record.clone(),
-        outputs: stored.outputs(),
-        inputs: stored.inputs(),
         time: stored.time(),
-        time_unit: if config.data.time.is_some() || config.data.dt.is_some() {
-            TimeUnit::Given
-        } else {
-            TimeUnit::Rows
-        },
+        time_unit: if timed { TimeUnit::Given } else { TimeUnit::Rows },
         dt: config.data.dt,
         sequence_labels: stored.sequences(),
-        // Counted from the header on, as in a file that holds just these rows.
-        lines: rows.iter().map(|n| (2..2 + *n as u64).collect()).collect(),
         sha256: stored.data_sha256().to_owned(),
-        source: config.data.file.clone().unwrap_or(name),
-        n_rows: rows.iter().sum(),
-        n_missing: values.filter(|y| y.is_nan()).count(),
+        ..Data::from_record(stored.record().clone(), stored.outputs(), stored.inputs(), &source)
     };
     Ok((file.resolve(&config, &data)?, data))
 }

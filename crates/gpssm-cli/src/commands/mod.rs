@@ -9,6 +9,7 @@ pub mod init;
 pub mod merge;
 pub mod predict;
 pub mod report;
+pub mod reproduce;
 pub mod score;
 pub mod simulate;
 pub mod summary;

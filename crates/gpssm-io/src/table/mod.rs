@@ -86,6 +86,31 @@ pub struct Data {
     pub n_missing: usize,
 }
 
+impl Data {
+    /// A record that comes from no file; rows are counted from 0, and lines as in a file that holds just these rows.
+    pub fn from_record(record: Record, outputs: Vec<String>, inputs: Vec<String>, source: &str) -> Self {
+        let rows: Vec<usize> = record.sequences().iter().map(Sequence::n_rows).collect();
+        let columns = Columns { y: outputs.clone(), u: inputs.clone(), ..Columns::default() };
+        let labels: Vec<String> = (1..=rows.len()).map(|s| s.to_string()).collect();
+        let time: Vec<Vec<f64>> = rows.iter().map(|n| (0..*n).map(|t| t as f64).collect()).collect();
+        let values = record.sequences().iter().flat_map(|s| (0..s.n_rows()).flat_map(|t| s.y(t)));
+        Self {
+            n_missing: values.filter(|y| y.is_nan()).count(),
+            sha256: fingerprint::fingerprint(&record, &columns, &labels, &time),
+            lines: rows.iter().map(|n| (2..2 + *n as u64).collect()).collect(),
+            n_rows: rows.iter().sum(),
+            record,
+            outputs,
+            inputs,
+            time,
+            time_unit: TimeUnit::Rows,
+            dt: None,
+            sequence_labels: labels,
+            source: source.to_owned(),
+        }
+    }
+}
+
 /// Reads the record.
 pub fn read_record(path: &Path, columns: &Columns) -> Result<Data, DataError> {
     let mut table = Table::open(path)?;
