@@ -137,13 +137,13 @@ impl Row {
                 "{SENSOR}{}{}{}",
                 "symmetries = [{ flip = \"x1\", flip_parameters = [\"c\"], orientation = \"u1 raises x1\" }]\n",
                 parametric("a*x + b*x/(1 + x^2) + c*u"),
-                "[model.parameters]\na = \"normal(0, 30)\"\nb = \"normal(0, 30)\"\nc = \"normal(0, 30)\"\n"
+                "[model.parameters]\na = \"normal(0, 1)\"\nb = \"normal(0, 30)\"\nc = \"normal(0, 10)\"\n"
             ),
             "linear" => format!(
                 "{SENSOR}{}{}{}",
                 "symmetries = [{ flip = \"x1\", flip_parameters = [\"c\"], orientation = \"u1 raises x1\" }]\n",
                 parametric("a*x + c*u"),
-                "[model.parameters]\na = \"normal(0, 30)\"\nc = \"normal(0, 30)\"\n"
+                "[model.parameters]\na = \"normal(0, 1)\"\nc = \"normal(0, 10)\"\n"
             ),
             _ => format!("{learned}{matern}"),
         };
