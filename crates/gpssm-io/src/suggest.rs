@@ -10,10 +10,17 @@ pub(crate) fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'
     candidates
         .into_iter()
         .filter(|candidate| candidate.len() <= 100)
-        .map(|candidate| (strsim::jaro_winkler(&lower, &candidate.to_lowercase()), candidate))
+        .map(|candidate| (likeness(&lower, &candidate.to_lowercase()), candidate))
         .filter(|(likeness, _)| *likeness >= 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
+}
+
+/// From 0 to 1; one slip in three letters counts as like.
+fn likeness(a: &str, b: &str) -> f64 {
+    let length = a.chars().count().max(b.chars().count());
+    let slip = 3 * strsim::osa_distance(a, b) <= length;
+    strsim::jaro_winkler(a, b).max(if slip { 0.8 } else { 0.0 })
 }
 
 /// `; did you mean 'kernel'?`, or nothing.
@@ -50,6 +57,8 @@ mod tests {
     fn names_that_are_alike_are_suggested_and_others_are_not() {
         assert_eq!(closest("kernal", ["kernel", "mean"]), Some("kernel"));
         assert_eq!(closest("Y", ["u", "y"]), Some("y"));
+        assert_eq!(closest("sse", ["rq", "se"]), Some("se"));
+        assert_eq!(closest("y", ["u", "t"]), None);
         assert_eq!(closest("zebra", ["kernel", "mean"]), None);
         assert_eq!(did_you_mean("drws", ["draws", "seed"]), "; did you mean 'draws'?");
     }

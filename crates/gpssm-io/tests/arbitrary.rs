@@ -8,31 +8,33 @@ use proptest::prelude::*;
 
 const GOOD: &str = "t,u,y\n0,1,0.1\n1,2,0.4\n2,1,0.3\n3,0,0.1\n4,1,0.2\n";
 
+const PIECES: &[&[u8]] = &[
+    b",",
+    b";",
+    b"\n",
+    b"\r\n",
+    b"\"",
+    b"y",
+    b"u",
+    b"t",
+    b"1.5",
+    b"-2e3",
+    b"NA",
+    b"2020-01-31",
+    b"2020-02",
+    b"\xff",
+    b" ",
+    b"1e999",
+    b"\0",
+    b"\xef\xbb\xbf",
+    b"T12:00",
+    b"+",
+    b"0",
+];
+
 /// Bytes that look like a table more often than noise does.
 fn table() -> impl Strategy<Value = Vec<u8>> {
-    let piece = prop_oneof![
-        Just(&b","[..]),
-        Just(b";"),
-        Just(b"\n"),
-        Just(b"\r\n"),
-        Just(b"\""),
-        Just(b"y"),
-        Just(b"u"),
-        Just(b"t"),
-        Just(b"1.5"),
-        Just(b"-2e3"),
-        Just(b"NA"),
-        Just(b"2020-01-31"),
-        Just(b"2020-02"),
-        Just(b"\xff"),
-        Just(b" "),
-        Just(b"1e999"),
-        Just(b"\0"),
-        Just(b"\xef\xbb\xbf"),
-        Just(b"T12:00"),
-        Just(b"+"),
-        Just(b"0"),
-    ];
+    let piece = proptest::sample::select(PIECES);
     let body = proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat());
     prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..200),
@@ -41,60 +43,64 @@ fn table() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
+const KEYS: &[&str] = &[
+    "states",
+    "kernel",
+    "mean",
+    "sensor",
+    "dynamics",
+    "symmetries",
+    "process_noise",
+    "initial",
+    "lags",
+    "function",
+    "parameters",
+    "scale",
+    "lag_of",
+    "standardise",
+    "draws",
+    "particles",
+];
+
+const VALUES: &[&str] = &[
+    "1",
+    "2",
+    "-3",
+    "nan",
+    "inf",
+    "1e300",
+    "''",
+    "'se + linear'",
+    "'se(x1)*periodic(u)'",
+    "'poisson'",
+    "'full'",
+    "'hilbert(3)'",
+    "'fic(2)'",
+    "'a*x1 + u'",
+    "'normal(0, 1)'",
+    "'uniform(2, 1)'",
+    "{ mean = 'abs(x1)' }",
+    "{ a = 'gamma(1, 1)' }",
+    "[]",
+    "[[]]",
+    "{}",
+    "[0, 1]",
+    "'x1'",
+    "[{ flip = 'x2', orientation = 'x2 raises x1' }]",
+    "{ log_density = '-(y1 - x1)^2' }",
+    "{ linear = { a = [1, 2] } }",
+    "'x1 + '",
+    "true",
+    "1979-05-27",
+    "'((((('",
+    "{ variance = 'inverse_gamma(2, 1)' }",
+    "{ gaussian = { mean = [0], sd = [-1] } }",
+];
+
 /// Text that looks like a run file more often than noise does.
 fn run_file() -> impl Strategy<Value = String> {
-    let key = prop_oneof![
-        Just("states"),
-        Just("kernel"),
-        Just("mean"),
-        Just("sensor"),
-        Just("dynamics"),
-        Just("symmetries"),
-        Just("process_noise"),
-        Just("initial"),
-        Just("lags"),
-        Just("function"),
-        Just("parameters"),
-        Just("scale"),
-        Just("lag_of"),
-        Just("standardise"),
-        Just("draws"),
-        Just("particles"),
-    ];
-    let value = prop_oneof![
-        Just("1"),
-        Just("2"),
-        Just("-3"),
-        Just("nan"),
-        Just("inf"),
-        Just("1e300"),
-        Just("''"),
-        Just("'se + linear'"),
-        Just("'se(x1)*periodic(u)'"),
-        Just("'poisson'"),
-        Just("'full'"),
-        Just("'hilbert(3)'"),
-        Just("'fic(2)'"),
-        Just("'a*x1 + u'"),
-        Just("'normal(0, 1)'"),
-        Just("'uniform(2, 1)'"),
-        Just("{ mean = 'abs(x1)' }"),
-        Just("{ a = 'gamma(1, 1)' }"),
-        Just("[]"),
-        Just("[[]]"),
-        Just("{}"),
-        Just("[0, 1]"),
-        Just("'x1'"),
-        Just("[{ flip = 'x2', orientation = 'x2 raises x1' }]"),
-        Just("{ log_density = '-(y1 - x1)^2' }"),
-        Just("{ linear = { a = [1, 2] } }"),
-        Just("'x1 + '"),
-        Just("true"),
-        Just("1979-05-27"),
-        Just("'((((('"),
-        Just("{ variance = 'inverse_gamma(2, 1)' }"),
-        Just("{ gaussian = { mean = [0], sd = [-1] } }"),
-    ];
+    let key = proptest::sample::select(KEYS);
+    let value = proptest::sample::select(VALUES);
     let section =
         prop_oneof![Just("[model]"), Just("[[model.state]]"), Just("[model.parameters]"), Just("[sampler]")];
     let line = prop_oneof![

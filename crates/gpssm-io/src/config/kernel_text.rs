@@ -77,7 +77,7 @@ impl<'a> Parser<'a> {
     }
 
     fn node(&self, kind: Kind) -> Node {
-        Node { origin: self.origin.clone(), kind }
+        Node { unseen_key: true, ..Node::new(self.origin.clone(), kind) }
     }
 
     /// One part, or several under a name.
@@ -126,7 +126,7 @@ impl<'a> Parser<'a> {
             )));
         };
         let mut entries = Vec::new();
-        if self.take('(') {
+        if *full != "constant" && self.take('(') {
             let mut active = Vec::new();
             loop {
                 let Some(component) = self.name() else {
@@ -155,7 +155,7 @@ mod tests {
     use crate::config::read::read;
 
     fn kernel(text: &str) -> Result<KernelSpec, String> {
-        let node = Node { origin: Origin::Default, kind: Kind::Text(text.to_owned()) };
+        let node = Node::new(Origin::Default, Kind::Text(text.to_owned()));
         read(node).map_err(|error| error.message)
     }
 
@@ -190,7 +190,7 @@ mod tests {
             ("se(x", "expected ',' or ')'"),
             ("(se", "expected ')'"),
             ("matern42", "did you mean 'matern"),
-            ("constant(x)", "unknown key"),
+            ("constant(x)", "expected '+', '*' or the end at column 9, found '('"),
         ] {
             let error = kernel(text).unwrap_err();
             assert!(error.contains(fragment), "{text}: {error}");

@@ -42,7 +42,7 @@ impl ReadError {
         self
     }
 
-    fn below(mut self, key: impl Into<String>) -> Self {
+    pub(super) fn below(mut self, key: impl Into<String>) -> Self {
         self.path.push(key.into());
         self
     }
@@ -259,7 +259,7 @@ impl<'de> de::Deserializer<'de> for Node {
         let origin = self.origin.clone();
         let node = shorthand::write_out(name, self).map_err(|error| error.from(&origin))?;
         let (variant, content) = match node.kind {
-            Kind::Text(text) => (text, Node { origin: origin.clone(), kind: Kind::Nothing }),
+            Kind::Text(text) => (text, Node::new(origin.clone(), Kind::Nothing)),
             Kind::Table(mut entries) if entries.len() == 1 => match entries.pop() {
                 Some(entry) => entry,
                 None => return Err(ReadError::new("expected a name")),
@@ -345,8 +345,9 @@ impl<'de> MapAccess<'de> for Entries {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
         let Some((key, node)) = self.next.take() else { return Err(ReadError::new("a value without a key")) };
-        let origin = node.origin.clone();
-        seed.deserialize(node).map_err(|error| error.from(&origin).below(key))
+        let (origin, unseen) = (node.origin.clone(), node.unseen_key);
+        let value = seed.deserialize(node).map_err(|error| error.from(&origin));
+        if unseen { value } else { value.map_err(|error| error.below(key)) }
     }
 }
 
@@ -359,6 +360,13 @@ struct Variant {
 struct Content {
     name: String,
     node: Node,
+}
+
+impl Content {
+    /// Whether the user wrote the name as a key.
+    fn named(&self) -> bool {
+        !self.node.unseen_key && !matches!(self.node.kind, Kind::Nothing)
+    }
 }
 
 impl<'de> EnumAccess<'de> for Variant {
@@ -387,7 +395,7 @@ impl<'de> VariantAccess<'de> for Content {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
-        let named = !matches!(self.node.kind, Kind::Nothing);
+        let named = self.named();
         let value = seed.deserialize(self.node);
         if named { value.map_err(|error| error.below(self.name)) } else { value }
     }
@@ -401,7 +409,7 @@ impl<'de> VariantAccess<'de> for Content {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        let named = !matches!(self.node.kind, Kind::Nothing);
+        let named = self.named();
         let value = match self.node.kind {
             Kind::Table(_) => de::Deserializer::deserialize_any(self.node, visitor),
             Kind::Nothing => visitor.visit_map(MapDeserializer::new(std::iter::empty::<(String, Node)>())),

@@ -141,6 +141,9 @@ fn file_key(key: &str, message: String, config: &ModelConfig) -> (String, String
     if key.starts_with("process_") && key != "process_noise" {
         return named("model.process_noise".to_owned());
     }
+    if key.starts_with("sensor.formulas") {
+        return ("model.sensor".to_owned(), message);
+    }
     if key.starts_with("sensor_") || key.starts_with("sensor.y") {
         return named("model.sensor".to_owned());
     }

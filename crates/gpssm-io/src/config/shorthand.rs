@@ -68,11 +68,12 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn node(&self, kind: Kind) -> Node {
-        Node { origin: self.origin.clone(), kind }
+        Node::new(self.origin.clone(), kind)
     }
 
     fn table(&self, entries: Vec<(&str, Node)>) -> Node {
-        self.node(Kind::Table(entries.into_iter().map(|(key, node)| (key.to_owned(), node)).collect()))
+        let unseen = |(key, node): (&str, Node)| (key.to_owned(), Node { unseen_key: true, ..node });
+        self.node(Kind::Table(entries.into_iter().map(unseen).collect()))
     }
 
     fn one(&self, key: &str, node: Node) -> Node {
@@ -240,9 +241,10 @@ fn with_indices(mut node: Node, keys: &[&str]) -> Result<Node, ReadError> {
     if let Kind::Table(entries) = &mut node.kind {
         for (key, value) in entries.iter_mut().filter(|(key, _)| keys.contains(&key.as_str())) {
             match &mut value.kind {
-                Kind::Array(items) => items.iter_mut().try_for_each(|item| replace(key, item))?,
-                _ => replace(key, value)?,
+                Kind::Array(items) => items.iter_mut().try_for_each(|item| replace(key, item)),
+                _ => replace(key, value),
             }
+            .map_err(|error: ReadError| error.below(key.as_str()))?;
         }
     }
     Ok(node)
@@ -253,7 +255,8 @@ fn orientation(node: Node, new: Writer) -> Result<Node, ReadError> {
         Kind::Text(text) => text,
         Kind::Table(entries) => {
             let inside = |(key, value): (String, Node)| {
-                Ok((key, with_indices(value, &["state", "input", "from", "to"])?))
+                let value = with_indices(value, &["state", "input", "from", "to"]);
+                Ok((key.clone(), value.map_err(|error| error.below(key))?))
             };
             let entries = entries.into_iter().map(inside).collect::<Result<_, ReadError>>()?;
             return Ok(new.node(Kind::Table(entries)));
@@ -381,8 +384,8 @@ mod tests {
         for (text, fragment) in [
             ("'posson'", "unknown name 'posson'; did you mean 'poisson'?"),
             ("{ family = 'posson', mean = 'x' }", "did you mean 'poisson'?"),
-            ("{ family = 'poisson', noise = 1 }", "poisson.noise: unknown key (keys here: log_rate)"),
-            ("{ mean = 'x', nois = 1 }", "gaussian.nois: unknown key; did you mean 'noise'?"),
+            ("{ family = 'poisson', noise = 1 }", "noise: unknown key (keys here: log_rate)"),
+            ("{ mean = 'x', nois = 1 }", "nois: unknown key; did you mean 'noise'?"),
         ] {
             let error = value::<SensorSpec>(text).unwrap_err();
             assert!(error.contains(fragment), "{text}: {error}");

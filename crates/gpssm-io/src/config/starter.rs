@@ -148,7 +148,7 @@ pub fn starter(columns: &Columns, data: &Data) -> String {
         let _ = match (setting.is_empty(), comment.is_empty()) {
             (_, true) => writeln!(file, "{setting}"),
             (true, false) => writeln!(file, "{:34}# {comment}", ""),
-            (false, false) => writeln!(file, "{setting:34}# {comment}"),
+            (false, false) => writeln!(file, "{setting:32}  # {comment}"),
         };
     }
     file

@@ -15,7 +15,15 @@ use crate::suggest::one_line;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
     pub(super) origin: Origin,
+    /// Whether its key is part of a short form written out, which the user has not seen.
+    pub(super) unseen_key: bool,
     pub(super) kind: Kind,
+}
+
+impl Node {
+    pub(super) fn new(origin: Origin, kind: Kind) -> Self {
+        Self { origin, unseen_key: false, kind }
+    }
 }
 
 /// A TOML value, or what a name alone stands for.
@@ -44,7 +52,7 @@ pub struct RunFile {
 
 impl Default for RunFile {
     fn default() -> Self {
-        let root = Node { origin: Origin::Default, kind: Kind::Table(Vec::new()) };
+        let root = Node::new(Origin::Default, Kind::Table(Vec::new()));
         Self { root, file: None, folder: PathBuf::new() }
     }
 }
@@ -96,7 +104,7 @@ impl RunFile {
             fail(origin, format!("not valid TOML: {}", error.message()))
         })?;
         let origin = lines.origin(0);
-        let root = Node { origin, kind: table_kind(table.into_inner(), &|at| lines.origin(at)) };
+        let root = Node::new(origin, table_kind(table.into_inner(), &|at| lines.origin(at)));
         Ok(Self { root, file: Some(file.to_owned()), folder: PathBuf::new() })
     }
 
@@ -122,7 +130,7 @@ impl RunFile {
             Err(error) if value.starts_with(['[', '{', '"', '\'']) => {
                 return Err(fail(key, format!("not a valid TOML value: {}", error.message())));
             }
-            Err(_) => Node { origin: origin.clone(), kind: Kind::Text(value.to_owned()) },
+            Err(_) => Node::new(origin.clone(), Kind::Text(value.to_owned())),
         };
         self.insert(key, node, &origin)
     }
@@ -153,8 +161,8 @@ impl RunFile {
                 }
                 (Step::Key(name), Kind::Table(entries)) => {
                     let place = entries.iter().position(|(key, _)| key == name).unwrap_or_else(|| {
-                        let kind = Kind::Table(Vec::new());
-                        entries.push((name.to_owned(), Node { origin: origin.clone(), kind }));
+                        let table = Node::new(origin.clone(), Kind::Table(Vec::new()));
+                        entries.push((name.to_owned(), table));
                         entries.len() - 1
                     });
                     &mut entries[place].1
@@ -303,7 +311,7 @@ fn value_node(value: Spanned<DeValue<'_>>, origin: &dyn Fn(usize) -> Origin) -> 
         }
         DeValue::Table(table) => table_kind(table, origin),
     };
-    Node { origin: origin(at), kind }
+    Node::new(origin(at), kind)
 }
 
 fn plain_node(value: toml::Value, origin: &Origin) -> Node {
@@ -320,7 +328,7 @@ fn plain_node(value: toml::Value, origin: &Origin) -> Node {
             Kind::Table(table.into_iter().map(|(key, value)| (key, plain_node(value, origin))).collect())
         }
     };
-    Node { origin: origin.clone(), kind }
+    Node::new(origin.clone(), kind)
 }
 
 #[cfg(test)]

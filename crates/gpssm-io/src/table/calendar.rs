@@ -88,8 +88,12 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 /// Year, month and day of a number of days since 1970-01-01.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let mut year = 1970 + days.div_euclid(365);
+    // A year has a little more than 365 days.
     while days_from_civil(year, 1, 1) > days {
         year -= 1;
+    }
+    while days_from_civil(year + 1, 1, 1) <= days {
+        year += 1;
     }
     let mut month = 1;
     while month < 12 && days_from_civil(year, month + 1, 1) <= days {

@@ -334,7 +334,11 @@ pub const CASES: &[Case] = &[
         "model.states: 2 states, but 1 [[model.state]] tables",
         "(line 5)"
     ),
-    toml!("fewer states than outputs", "[model]\nstates = 0\nsensor = 'poisson'\n", "model.states"),
+    option!(
+        "fewer states than outputs",
+        &["fit", "data.csv", "--y", "y,u", "--states", "1"],
+        "model.sensor: 2 outputs but only 1 states to show"
+    ),
     toml!(
         "unknown kernel",
         "[model]\nkernel = 'mattern32'\n",
@@ -390,7 +394,7 @@ pub const CASES: &[Case] = &[
     toml!(
         "prior without its parameters",
         "[model]\nprocess_noise = 'log_normal(1)'\n",
-        "model.process_noise.diagonal: \"log_normal(1)\" is no prior: write \"log_normal(median, sigma)\"",
+        "model.process_noise: \"log_normal(1)\" is no prior: write \"log_normal(median, sigma)\"",
         "(line 5)"
     ),
     toml!(
