@@ -19,6 +19,17 @@ pub struct Bands {
     pub high: Vec<f64>,
 }
 
+impl Bands {
+    /// Makes gaps where the flag is set.
+    pub fn leave_out(&mut self, gaps: &[bool]) {
+        for line in
+            [&mut self.low, &mut self.inner_low, &mut self.middle, &mut self.inner_high, &mut self.high]
+        {
+            line.iter_mut().zip(gaps).filter(|(_, gap)| **gap).for_each(|(value, _)| *value = f64::NAN);
+        }
+    }
+}
+
 /// One quantity over time. Empty lists are not drawn; values that are not finite are gaps.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
@@ -66,7 +77,8 @@ fn series_marks(series: &Series) -> Vec<Mark> {
 /// Quantities over time, one above the other.
 pub(crate) fn series_figure(title: &str, time_label: &str, all: &[Series]) -> Figure {
     let (low, high) = range(all.iter().flat_map(|series| series.t.iter().copied()));
-    let scale = Scale::linear(low, high);
+    // Room for the first and the last point.
+    let scale = Scale::linear(low - 0.006 * (high - low), high + 0.006 * (high - low));
     let last = all.len().saturating_sub(1);
     let rows = all.iter().enumerate().map(|(i, series)| {
         let x = Axis::new(if i == last { time_label } else { "" }, scale);
@@ -259,7 +271,8 @@ pub struct SurfaceData {
 
 /// A function of two arguments as a wire surface.
 pub fn figure_surface(title: &str, data: &SurfaceData) -> String {
-    let wire = |values: &[f64], class| Wire { x: data.x.clone(), y: data.y.clone(), values: values.to_vec(), class };
+    let wire =
+        |values: &[f64], class| Wire { x: data.x.clone(), y: data.y.clone(), values: values.to_vec(), class };
     let mut wires = Vec::new();
     let mut legend = Vec::new();
     if !data.truth.is_empty() {
@@ -273,10 +286,12 @@ pub fn figure_surface(title: &str, data: &SurfaceData) -> String {
     if !data.points.is_empty() {
         legend.push((Key::Dot(Class::SamplePoint), "draws of the states".to_owned()));
     }
-    let heights = data.truth.iter().chain(&data.mean_function).copied().chain(data.points.iter().map(|p| p[2]));
+    let heights =
+        data.truth.iter().chain(&data.mean_function).copied().chain(data.points.iter().map(|p| p[2]));
     let heights = range(heights);
     let along = |grid: &[f64], c: usize| range(grid.iter().copied().chain(data.points.iter().map(|p| p[c])));
-    let axis = |c: usize, (low, high): (f64, f64)| Axis::new(data.labels[c].clone(), Scale::linear(low, high));
+    let axis =
+        |c: usize, (low, high): (f64, f64)| Axis::new(data.labels[c].clone(), Scale::linear(low, high));
     let axes = [axis(0, along(&data.x, 0)), axis(1, along(&data.y, 1)), axis(2, heights)];
     let (points, point_class) = (data.points.clone(), Class::SamplePoint);
     Surface { title: title.to_owned(), legend, axes, wires, points, point_class }.standalone()
@@ -306,13 +321,15 @@ pub fn figure_calibration(title: &str, data: &Calibration) -> String {
         },
         Mark::Line { x: vec![0.0, 1.0], y: vec![0.0, 1.0], class: Class::Reference },
     ];
-    let mut legend = vec![(Key::Area(Class::Expected), format!("95 % of calibrated forecasts, n = {}", data.n))];
+    let mut legend =
+        vec![(Key::Area(Class::Expected), format!("95 % of calibrated forecasts, n = {}", data.n))];
     for (i, (name, shares)) in data.methods.iter().enumerate() {
         marks.push(Mark::Line { x: data.levels.clone(), y: shares.clone(), class: Class::Series(i) });
         legend.push((Key::Line(Class::Series(i)), name.clone()));
     }
     let unit = Scale::linear(0.0, 1.0);
-    let panel = Panel::new("", Axis::new("nominal level of the interval", unit), "share of outcomes inside", marks);
+    let panel =
+        Panel::new("", Axis::new("nominal level of the interval", unit), "share of outcomes inside", marks);
     let row = Row::new(vec![panel.with_y(unit)], 400.0);
     Figure { width: 440.0, ..Figure::new(title, legend, vec![row]) }.standalone()
 }

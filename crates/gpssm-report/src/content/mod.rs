@@ -174,9 +174,11 @@ pub fn contents(input: &ReportInput) -> Result<Contents, Error> {
     let (parameters, parameter_checks) = parameters::section(input);
     let (residuals, residual_checks) = residuals::section(input, &functions);
     let (health, health_checks) = health::section(input);
-    let mut sections = vec![states::section(input), transition::section(input, &functions), parameters, residuals, health];
+    let mut sections =
+        vec![states::section(input), transition::section(input, &functions), parameters, residuals, health];
     if let Some(text) = input.configuration {
-        let details = Block::Details { summary: "The configuration as it was written".into(), text: text.into() };
+        let details =
+            Block::Details { summary: "The configuration as it was written".into(), text: text.into() };
         sections.push(Section { id: "configuration", title: "Configuration".into(), blocks: vec![details] });
     }
     Ok(Contents {
@@ -210,7 +212,9 @@ fn check(input: &ReportInput) -> Result<(), Error> {
                 && paths.len() == sequences.len()
                 && paths.iter().zip(sequences).all(|(path, sequence)| path.len() == n_x * sequence.n_rows());
             if !fits {
-                return refuse(format!("chain {c}, draw {j} does not have the shape of this model and record"));
+                return refuse(format!(
+                    "chain {c}, draw {j} does not have the shape of this model and record"
+                ));
             }
             if theta.iter().chain(paths.iter().flatten()).any(|value| !value.is_finite()) {
                 return refuse(format!("chain {c}, draw {j} holds numbers that are not finite"));
@@ -231,6 +235,18 @@ pub(crate) fn some_draws(input: &ReportInput, n: usize) -> Vec<(usize, usize)> {
     let all = all_draws(input);
     let n = n.clamp(1, all.len());
     (0..n).map(|i| all[(2 * i + 1) * all.len() / (2 * n)]).collect()
+}
+
+/// At most `n` of `total` indices in increasing order, one from each of equal parts, at places that follow no
+/// period of the data.
+pub(crate) fn scattered(total: usize, n: usize) -> Vec<usize> {
+    if total <= n {
+        return (0..total).collect();
+    }
+    let part = total as f64 / n as f64;
+    // Multiples of the golden section fill an interval evenly and never repeat.
+    let within = |i: usize| (i as f64 * 0.618_033_988_749_895).fract();
+    (0..n).map(|i| (((i as f64 + within(i)) * part) as usize).min(total - 1)).collect()
 }
 
 /// "one state", "two states": a count in words.

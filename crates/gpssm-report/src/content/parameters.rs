@@ -54,7 +54,8 @@ fn is_bad(summary: &Summary, n_chains: usize) -> bool {
 fn table(input: &ReportInput, all: &[Learned]) -> Block {
     let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| significant(value, 3));
     let whole = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.0}"));
-    let header = ["", "mean", "sd", "5 %", "95 %", "ESS bulk", "ESS tail", "R-hat"].map(str::to_owned).to_vec();
+    let header =
+        ["", "mean", "sd", "5 %", "95 %", "ESS bulk", "ESS tail", "R-hat"].map(str::to_owned).to_vec();
     let rows = all.iter().take(MOST_ROWS).map(|parameter| {
         let s = &parameter.summary;
         let r_hat = match s.r_hat {
@@ -103,21 +104,27 @@ fn trace(parameter: &Learned) -> Panel {
 
 /// Histograms of the ranks of each chain among the draws of all; equal heights if the chains agree.
 fn ranks(parameter: &Learned) -> Panel {
-    let mut order: Vec<(f64, usize)> =
-        parameter.chains.iter().enumerate().flat_map(|(c, draws)| draws.iter().map(move |v| (*v, c))).collect();
+    let mut order: Vec<(f64, usize)> = parameter
+        .chains
+        .iter()
+        .enumerate()
+        .flat_map(|(c, draws)| draws.iter().map(move |v| (*v, c)))
+        .collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
     let total = order.len();
     let n_chains = parameter.chains.len().max(1);
     let bins = ((total / n_chains) / 10).clamp(5, 20);
     let mut counts = vec![vec![0.0; bins]; n_chains];
     // Equal draws share their ranks, or a chain that repeats a value would look wrong.
-    let mut at = 0;
+    let mut at = 0.0;
+    let width = total as f64 / bins as f64;
     for tied in order.chunk_by(|a, b| a.0 == b.0) {
-        for (i, (_, c)) in tied.iter().enumerate() {
-            let spread = at as f64 + (i as f64 + 0.5);
-            counts[*c][((spread / total as f64 * bins as f64) as usize).min(bins - 1)] += 1.0;
+        let (from, to) = (at, at + tied.len() as f64);
+        for b in ((from / width) as usize).min(bins - 1)..bins.min((to / width).ceil() as usize) {
+            let common = to.min((b + 1) as f64 * width) - from.max(b as f64 * width);
+            tied.iter().for_each(|(_, c)| counts[*c][b] += common.max(0.0) / (to - from));
         }
-        at += tied.len();
+        at = to;
     }
     let edges: Vec<f64> = (0..=bins).map(|b| b as f64 / bins as f64).collect();
     let expected = total as f64 / (n_chains * bins) as f64;
@@ -140,7 +147,8 @@ fn densities(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>])
     let log = entry.coordinate == Coordinate::Log;
     let to = |v: f64| if log { v.ln() } else { v };
     let back = |v: f64| if log { v.exp() } else { v };
-    let mut draws: Vec<f64> = parameter.chains.iter().flatten().map(|v| to(*v)).filter(|v| v.is_finite()).collect();
+    let mut draws: Vec<f64> =
+        parameter.chains.iter().flatten().map(|v| to(*v)).filter(|v| v.is_finite()).collect();
     sort(&mut draws);
     let (low, high) = (quantile(&draws, 0.002), quantile(&draws, 0.998));
     let room = (0.9 * (high - low)).max(1e-6 * low.abs().max(1e-6));
@@ -150,7 +158,9 @@ fn densities(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>])
             let p = |v: &f64| (prior.log_density(back(*v)) + if log { *v } else { 0.0 }).exp();
             at.iter().map(p).collect()
         }
-        ParameterPrior::Scale(prior) => at.iter().map(|v| (prior.log_density_of_sd(v.exp()) + v).exp()).collect(),
+        ParameterPrior::Scale(prior) => {
+            at.iter().map(|v| (prior.log_density_of_sd(v.exp()) + v).exp()).collect()
+        }
         ParameterPrior::Matrix { .. } => {
             let values = prior_draws.iter().map(|theta| to(theta[parameter.k])).filter(|v| v.is_finite());
             density(&values.collect::<Vec<_>>(), &at)
@@ -164,11 +174,40 @@ fn densities(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>])
     let marks = vec![
         Mark::Band { x: x.clone(), low: zeros, high: posterior.clone(), class: Class::Outer },
         Mark::Line { x: x.clone(), y: posterior, class: Class::Median },
-        Mark::Line { x, y: prior.into_iter().map(|p| if p.is_finite() { p } else { f64::NAN }).collect(), class: Class::Prior },
+        Mark::Line {
+            x,
+            y: prior.into_iter().map(|p| if p.is_finite() { p } else { f64::NAN }).collect(),
+            class: Class::Prior,
+        },
     ];
     let mut panel = Panel::new("", Axis::new(label, scale), "density", marks).from_zero();
     panel.y.numbers = false;
     panel
+}
+
+/// How much narrower the posterior is than the prior, in words.
+fn learned_from_data(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>]) -> String {
+    let log = input.problem.table().parameters[parameter.k].coordinate == Coordinate::Log;
+    let width = |values: &mut dyn Iterator<Item = f64>| {
+        let mut all: Vec<f64> =
+            values.map(|v| if log { v.ln() } else { v }).filter(|v| v.is_finite()).collect();
+        sort(&mut all);
+        quantile(&all, 0.95) - quantile(&all, 0.05)
+    };
+    let posterior = width(&mut parameter.chains.iter().flatten().copied());
+    let prior = width(&mut prior_draws.iter().map(|theta| theta[parameter.k]));
+    let name = &parameter.name;
+    let scale = if log { " (of the logarithm)" } else { "" };
+    match prior / posterior {
+        ratio if !ratio.is_finite() => format!("{name}."),
+        ratio if ratio < 1.25 => {
+            format!("{name}: the 90 % interval{scale} is about that of the prior; the data say little.")
+        }
+        ratio => format!(
+            "{name}: the 90 % interval{scale} is {} times narrower than that of the prior.",
+            significant(ratio, 2)
+        ),
+    }
 }
 
 fn figure(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>], legend: bool) -> Figure {
@@ -191,24 +230,17 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
         return (Section { id: "parameters", title: "Hyper-parameters".into(), blocks }, Vec::new());
     }
     blocks.push(table(input, &all));
-    let has_matrix =
-        |k: usize| matches!(input.problem.table().parameters[k].prior, ParameterPrior::Matrix { .. });
-    let prior_draws: Vec<Vec<f64>> = if all.iter().any(|parameter| has_matrix(parameter.k)) {
-        let mut rng = stream(0, 0, Purpose::Posterior, 9, 0);
-        (0..N_PRIOR).filter_map(|_| input.problem.table().sample(&mut rng).ok()).collect()
-    } else {
-        Vec::new()
-    };
+    let mut rng = stream(0, 0, Purpose::Posterior, 9, 0);
+    let prior_draws: Vec<Vec<f64>> =
+        (0..N_PRIOR).filter_map(|_| input.problem.table().sample(&mut rng).ok()).collect();
     for (i, parameter) in all.iter().take(MOST_FIGURES).enumerate() {
-        let caption = if i == 0 {
-            "Left: draws in order; good chains are one grey noise, without trends or steps. Middle: ranks of each \
+        let mut caption = learned_from_data(input, parameter, &prior_draws);
+        if i == 0 {
+            caption += " Left: draws in order; good chains are one grey noise, without trends or steps. Middle: ranks of each \
              chain among all draws; good chains stay near the dashed line. Right: posterior against prior; where both \
              are alike the data say nothing of the parameter, and a posterior at the edge of its prior asks for a wider \
-             one. The same for each parameter below."
-                .to_owned()
-        } else {
-            String::new()
-        };
+             one. The same for each parameter below.";
+        }
         let svg = figure(input, parameter, &prior_draws, i == 0).svg();
         blocks.push(Block::Figure { svg, caption });
     }
@@ -227,7 +259,8 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
 
 fn convergence(input: &ReportInput, all: &[Learned]) -> Option<Check> {
     if input.chains.len() < 2 {
-        let text = "There is one chain only: nothing shows whether another start would lead elsewhere.".into();
+        let text =
+            "There is one chain only: nothing shows whether another start would lead elsewhere.".into();
         return Some(Check { good: false, text });
     }
     let worst = all.first()?;
