@@ -19,6 +19,17 @@ pub struct Bands {
     pub high: Vec<f64>,
 }
 
+impl Bands {
+    /// Makes gaps where the flag is set.
+    pub fn leave_out(&mut self, gaps: &[bool]) {
+        for line in
+            [&mut self.low, &mut self.inner_low, &mut self.middle, &mut self.inner_high, &mut self.high]
+        {
+            line.iter_mut().zip(gaps).filter(|(_, gap)| **gap).for_each(|(value, _)| *value = f64::NAN);
+        }
+    }
+}
+
 /// One quantity over time. Empty lists are not drawn; values that are not finite are gaps.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
@@ -66,7 +77,8 @@ fn series_marks(series: &Series) -> Vec<Mark> {
 /// Quantities over time, one above the other.
 pub(crate) fn series_figure(title: &str, time_label: &str, all: &[Series]) -> Figure {
     let (low, high) = range(all.iter().flat_map(|series| series.t.iter().copied()));
-    let scale = Scale::linear(low, high);
+    // Room for the first and the last point.
+    let scale = Scale::linear(low - 0.006 * (high - low), high + 0.006 * (high - low));
     let last = all.len().saturating_sub(1);
     let rows = all.iter().enumerate().map(|(i, series)| {
         let x = Axis::new(if i == last { time_label } else { "" }, scale);

@@ -130,7 +130,7 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
             'm' | 'w' | 'M' | 'W' | '%' => 0.88,
             'A'..='Z' => 0.67,
             c if c as u32 > 0x2e80 => 1.0,
-            _ => 0.56,
+            _ => 0.54,
         })
         .sum();
     em * size
