@@ -124,14 +124,12 @@ fn model_lines(run: &Run, data: &Data) -> Vec<String> {
     lines.extend(sensor(&model.sensor, data));
     let hidden: Vec<String> = hidden_states(&run.problem).iter().map(|d| format!("x{}", d + 1)).collect();
     if !hidden.is_empty() {
-        lines
-            .push(format!("no output shows {} directly: hidden, with a scale of its own", hidden.join(", ")));
+        lines.push(format!("no output shows {} by itself: hidden", hidden.join(", ")));
     }
     lines.push(format!(
         "first state: {}",
         match &model.initial {
-            InitialSpec::Default =>
-                "Gaussian around the middle of the data, twice as wide as they are".to_owned(),
+            InitialSpec::Default => default_initial(&run.problem),
             InitialSpec::Gaussian { mean, sd } =>
                 format!("Gaussian, mean {}, standard deviation {}", numbers(mean), numbers(sd)),
             InitialSpec::GaussianFull { mean, .. } =>
@@ -154,6 +152,13 @@ fn model_lines(run: &Run, data: &Data) -> Vec<String> {
         false => "data are used as they are".to_owned(),
     });
     lines
+}
+
+/// Around the middle of each state's units, twice as wide as they are.
+fn default_initial(problem: &Problem) -> String {
+    let units = &problem.scaling().x;
+    let sd: Vec<f64> = units.scale.iter().map(|scale| 2.0 * scale).collect();
+    format!("Gaussian, mean {}, standard deviation {}", numbers(&units.shift), numbers(&sd))
 }
 
 /// States that no output shows by itself.

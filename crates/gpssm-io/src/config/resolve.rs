@@ -91,7 +91,7 @@ impl RunFile {
                 file: data.source.clone(),
                 line: None,
                 column: None,
-                problem: DataProblem::Other(message),
+                problem: Box::new(DataProblem::Other(message)),
             }),
             gpssm::Error::Model { key, message } => {
                 let (key, message) = file_key(&key, message, &config.model);
@@ -400,7 +400,7 @@ fn check_counts(model: &Model, data: &Data) -> Result<(), DataError> {
                         file: data.source.clone(),
                         line: lines.get(t).copied(),
                         column: data.outputs.get(k).cloned(),
-                        problem: DataProblem::Other(error.to_string()),
+                        problem: Box::new(DataProblem::Other(error.to_string())),
                     });
                 }
             }

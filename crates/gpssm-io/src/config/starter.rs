@@ -67,7 +67,7 @@ pub fn guess_columns(path: &Path) -> Result<(Columns, Data), DataError> {
             file: header.file.clone(),
             line: None,
             column: None,
-            problem: DataProblem::NoOutputs { there: header.columns.clone() },
+            problem: Box::new(DataProblem::NoOutputs { there: header.columns.clone() }),
         });
     }
     match read_record(path, &columns) {

@@ -185,9 +185,16 @@ impl RunFile {
         read::read(self.root.clone()).map_err(|error| self.error(error.key(), error.origin, error.message))
     }
 
-    /// A file name in the run file, which is relative to it.
-    pub fn relative(&self, file: &str) -> PathBuf {
-        self.folder.join(file)
+    /// The data file: the one given on the command line, else that of the run file, relative to it.
+    pub fn data_path(&self, config: &RunConfig, given: Option<&Path>) -> Result<PathBuf, ConfigError> {
+        match (given, &config.data.file) {
+            (Some(path), _) => Ok(path.to_owned()),
+            (None, Some(file)) => Ok(self.folder.join(file)),
+            (None, None) => {
+                let message = "no data: write file = \"data.csv\", or name the file on the command line";
+                Err(self.error("data.file".to_owned(), self.origin("data.file"), message.to_owned()))
+            }
+        }
     }
 
     pub(super) fn error(&self, key: String, origin: Origin, message: String) -> ConfigError {

@@ -15,7 +15,7 @@ pub struct DataError {
     /// Name of the column.
     pub column: Option<String>,
     /// What is wrong.
-    pub problem: DataProblem,
+    pub problem: Box<DataProblem>,
 }
 
 fn at_line(line: &Option<u64>) -> String {
@@ -248,7 +248,7 @@ pub(super) struct Blame<'a> {
 
 impl Blame<'_> {
     pub(super) fn file(&self, problem: DataProblem) -> DataError {
-        DataError { file: self.file.to_owned(), line: None, column: None, problem }
+        DataError { file: self.file.to_owned(), line: None, column: None, problem: Box::new(problem) }
     }
 
     pub(super) fn line(&self, line: u64, problem: DataProblem) -> DataError {

@@ -262,6 +262,18 @@ pub const CASES: &[Case] = &[
     toml!("open bracket", "[model\n", "not valid TOML", "(line 4)"),
     toml!("key twice", "[model]\nstates = 1\nstates = 2\n", "not valid TOML: duplicate key", "(line 6)"),
     toml!("open string", "[model]\nkernel = \"se\n", "not valid TOML", "(line 5)"),
+    csv(
+        "run file without data",
+        &[("model.toml", b"[data]\ny = 'y'\n")],
+        &["fit", "model.toml"],
+        &["model.toml: data.file: no data: write file = \"data.csv\"", "(line 1)"],
+    ),
+    csv(
+        "run file with data that are not there",
+        &[("model.toml", b"[data]\nfile = 'dta.csv'\ny = 'y'\n")],
+        &["fit", "model.toml"],
+        &["dta.csv: there is no such file"],
+    ),
     // Keys and values.
     toml!("unknown section", "[modle]\nstates = 1\n", "modle: unknown key; did you mean 'model'? (line 4)"),
     toml!(

@@ -23,11 +23,8 @@ pub fn fit(folder: &Path, args: &[&str]) -> Result<(Run, Data), String> {
         .map_err(|error| error.to_string())?;
     }
     let config = file.config().map_err(|error| error.to_string())?;
-    let path = match (first.ends_with(".toml"), &config.data.file) {
-        (true, Some(name)) => file.relative(name),
-        (true, None) => return Err("no data file".to_owned()),
-        (false, _) => folder.join(first),
-    };
+    let given = (!first.ends_with(".toml")).then(|| folder.join(first));
+    let path = file.data_path(&config, given.as_deref()).map_err(|error| error.to_string())?;
     let data = read_record(&path, &config.data.columns()).map_err(|error| error.to_string())?;
     let run = file.resolve(&config, &data).map_err(|error| error.to_string())?;
     Ok((run, data))
