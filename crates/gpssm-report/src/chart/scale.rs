@@ -29,7 +29,7 @@ impl Scale {
 
     /// A logarithmic axis between two positive numbers; a linear one if they are not.
     pub fn log(low: f64, high: f64) -> Self {
-        let possible = low > 1e-300 && high > 1e-300 && low.is_finite() && high.is_finite();
+        let possible = [low, high].iter().all(|end| (1e-290..LARGEST).contains(end));
         let (low, high) = if low <= high { (low, high) } else { (high, low) };
         match possible {
             true if high / low < 1.0 + 1e-9 => Self { kind: Kind::Log, low: low / 1.1, high: high * 1.1 },

@@ -174,11 +174,11 @@ mod tests {
         path.line_to(0.0, 4.0);
         path.move_to(10.0, 10.0);
         path.line_to(10.0, 12.0);
-        assert_eq!(path.text, "m1 2l.5-1-1.5 3m10 6l0 2");
+        assert_eq!(path.text, "m1 2 .5-1-1.5 3m10 6 0 2");
         let mut boxes = PathData::default();
         boxes.rectangle(1.0, 1.0, 3.0, 2.0);
         boxes.rectangle(5.0, 1.0, 6.0, 2.0);
-        assert_eq!(boxes.text, "m1 1l2 0 0 1-2 0zm4 0l1 0 0 1-1 0z");
+        assert_eq!(boxes.text, "m1 1 2 0 0 1-2 0zm4 0 1 0 0 1-1 0z");
     }
 
     #[test]
