@@ -15,7 +15,7 @@ pub(super) struct Rows<R> {
     delimiter: u8,
     /// Lines read so far.
     line: u64,
-    /// Line of the last row that was not blank, and whether blank lines came after it.
+    /// The row as it stands, where its fields are, and the same without quotes where it has some.
     text: Vec<u8>,
     fields: Vec<(usize, usize)>,
     unquoted: Vec<u8>,
