@@ -107,11 +107,11 @@ fn the_first_interrupt_keeps_every_draw_and_says_how_to_go_on() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    let output = child.wait_with_output().expect("an end");
     if !sent.is_ok_and(|status| status.success()) {
         println!("skipped: no way to send an interrupt here");
         return;
     }
-    let output = child.wait_with_output().expect("an end");
     // A fast machine may have been done before the signal came.
     if output.status.code() == Some(130) {
         let said = text(&output.stderr);

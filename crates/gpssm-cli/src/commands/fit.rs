@@ -116,14 +116,7 @@ pub fn go(mut fit: Fit, speech: Speech, stop: &Arc<AtomicBool>) -> Result<u8, Fa
 /// Reads the data that a run file speaks of, and settles everything that it left open.
 pub fn read(file: &RunFile, data_file: Option<&Path>) -> Result<(Run, Data), Failure> {
     let config = file.config()?;
-    let path = match (data_file, &config.data.file) {
-        (Some(path), _) => path.to_path_buf(),
-        (None, Some(name)) => file.relative(name),
-        (None, None) => {
-            let message = "no data file: name it in the run file (data.file) or on the command line";
-            return Err(Failure::input(message));
-        }
-    };
+    let path = file.data_path(&config, data_file)?;
     let data = read_record(&path, &config.data.columns()).map_err(Failure::input)?;
     Ok((file.resolve(&config, &data)?, data))
 }

@@ -168,7 +168,7 @@ pub fn labels(ticks: &[f64]) -> (Vec<String>, Option<String>) {
         let offset = if offset.starts_with('−') { offset } else { format!("+{offset}") };
         return (rest, Some(unit.map_or(offset.clone(), |unit| format!("{unit} {offset}"))));
     }
-    let exponent = if size >= 1e5 || size < 1e-3 { (size.log10() / 3.0).floor() as i32 * 3 } else { 0 };
+    let exponent = if !(1e-3..1e5).contains(&size) { (size.log10() / 3.0).floor() as i32 * 3 } else { 0 };
     let unit = 10f64.powi(exponent);
     let text = |tick: &f64| {
         let resolution = if linear { step } else { tick.abs() };
