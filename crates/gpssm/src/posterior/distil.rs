@@ -146,7 +146,7 @@ impl Posterior {
             let Some((_, state)) = best else {
                 return Err(Error::data(format!("state {}: no sparse fit succeeded", d + 1)));
             };
-            states.push(DistilledState::Sparse(state));
+            states.push(DistilledState::Sparse(Box::new(state)));
         }
         let scaling = self.problem().scaling();
         let mut noise = vec![0.0; n_x * n_x];

@@ -57,7 +57,7 @@ pub enum DistilledState {
         of: usize,
     },
     /// A sparse Gaussian process.
-    Sparse(SparseFunction),
+    Sparse(Box<SparseFunction>),
 }
 
 /// f(z) = offset + slopes . z + phi(z) . w, phi(z) = L^{-1} k(U, z), w ~ N(weights, S S'); and an own variance k(z, z) - |phi|^2.

@@ -129,7 +129,7 @@ impl Posterior {
         Ok(out)
     }
 
-    /// Trajectories from the smoothing distribution under the learned model. Memory O(T N) at a time.
+    /// Trajectories from the smoothing distribution under the learned model. Memory O(T K N) for K functions of N particles.
     pub fn smooth(
         &self,
         sequence: &Sequence,

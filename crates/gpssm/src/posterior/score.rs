@@ -338,10 +338,9 @@ impl Posterior {
         for baseline in &baselines {
             match baseline.mean.iter().chain(&baseline.sd).all(|value| value.is_finite()) {
                 true => report.scores.push(baseline_scores(baseline, sequence, from, &options.levels)?),
-                false => report.warnings.push(Warning::NoScore {
-                    output: 1,
-                    reason: format!("the baseline \"{}\" diverges in a free run", baseline.name),
-                }),
+                false => {
+                    report.warnings.push(Warning::BaselineDiverged { name: baseline.name.clone() });
+                }
             }
         }
         Ok(report)

@@ -57,7 +57,7 @@ impl Posterior {
         }
         let mut points = Points::new(n_x + self.n_u());
         let n = n.min(rows.len());
-        // A step prime to the length visits times and draws evenly.
+        // Evenly spaced over draws and times.
         for i in 0..n {
             let (x, u) = rows[((i as f64 + 0.5) * rows.len() as f64 / n as f64) as usize];
             points.push_parts(x, u);

@@ -185,7 +185,7 @@ fn first_steps_agree_with_the_mixture() {
     for dynamics in bases() {
         for full in [false, true] {
             let posterior = posterior(model(full, linear_sensor()), dynamics.clone());
-            let next = posterior.predict(&[x_0.clone()], &u_0[..1], Target::NextState).unwrap();
+            let next = posterior.predict(std::slice::from_ref(&x_0), &u_0[..1], Target::NextState).unwrap();
             let (mean, covariance) = (next.mean(0), next.covariance(0));
             let options = SimulateOptions { n_paths: 6000, ..SimulateOptions::default() };
             let initial = Initial::Given(x_0.clone());
@@ -333,7 +333,7 @@ fn kernels_without_a_basis_have_functions_to_draw() {
     };
     let posterior = posterior(model, DynamicsSpec::Exact);
     let (x_0, u) = (vec![1.0, 0.5], vec![vec![0.7], vec![0.0]]);
-    let next = posterior.predict(&[x_0.clone()], &u[..1], Target::NextState).unwrap();
+    let next = posterior.predict(std::slice::from_ref(&x_0), &u[..1], Target::NextState).unwrap();
     let record = Sequence::new(vec![vec![f64::NAN], vec![1.0]], u).unwrap();
     let online = OnlineOptions { functions: 4000, particles: 1, waves: 64, ..OnlineOptions::default() };
     let ahead =
