@@ -100,7 +100,7 @@ fn regressors(
 }
 
 /// Least squares by Gram-Schmidt; columns that those before them explain get no coefficient.
-pub(crate) fn least_squares(rows: &[Vec<f64>], targets: &[f64]) -> (Vec<f64>, f64, usize) {
+pub fn least_squares(rows: &[Vec<f64>], targets: &[f64]) -> (Vec<f64>, f64, usize) {
     let (n, p) = (rows.len(), rows.first().map_or(0, Vec::len));
     let mut basis: Vec<(usize, Vec<f64>)> = Vec::new();
     let mut triangle: Vec<Vec<f64>> = Vec::new();

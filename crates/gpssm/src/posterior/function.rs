@@ -105,8 +105,11 @@ impl FunctionPosterior {
         let transition = &space.transition;
         let (q, n_x) = (transition.noise_covariance(), transition.n_x());
         let block = |dims: Vec<usize>| -> Result<BlockPosterior, Error> {
-            let noise: Vec<f64> =
-                dims.iter().flat_map(|&a| dims.iter().map(move |&b| (a, b))).map(|(a, b)| q[a * n_x + b]).collect();
+            let noise: Vec<f64> = dims
+                .iter()
+                .flat_map(|&a| dims.iter().map(move |&b| (a, b)))
+                .map(|(a, b)| q[a * n_x + b])
+                .collect();
             let kernels: Vec<Kernel> = dims.iter().map(|&d| transition.kernels[d].clone()).collect();
             let kind = if kernels.iter().all(Kernel::is_zero) {
                 Kind::Known

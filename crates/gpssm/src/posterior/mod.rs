@@ -76,8 +76,11 @@ impl Posterior {
     /// run reported ([`Problem::with_basis`]).
     pub fn new(problem: &Problem, chains: &[ChainDraws]) -> Result<Self, Error> {
         let draws = chains.iter().flat_map(|chain| chain.theta.iter().zip(&chain.paths));
-        let draws =
-            draws.map(|(theta, paths)| WeightedDraw { theta: theta.clone(), paths: paths.clone(), weight: 1.0 });
+        let draws = draws.map(|(theta, paths)| WeightedDraw {
+            theta: theta.clone(),
+            paths: paths.clone(),
+            weight: 1.0,
+        });
         Self::from_draws(problem, draws.collect())
     }
 

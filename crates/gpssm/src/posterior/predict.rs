@@ -126,7 +126,12 @@ impl Posterior {
     /// Mixtures at the points (x*, u*), one row each; without inputs `u_star` may be empty.
     ///
     /// Given the factors (O(n^3) once for each draw) this costs O(n^2) for each point, draw and state.
-    pub fn predict(&self, x_star: &[Vec<f64>], u_star: &[Vec<f64>], target: Target) -> Result<Prediction, Error> {
+    pub fn predict(
+        &self,
+        x_star: &[Vec<f64>],
+        u_star: &[Vec<f64>],
+        target: Target,
+    ) -> Result<Prediction, Error> {
         let z = self.points(x_star, u_star)?;
         self.predict_at(&z, target)
     }
@@ -149,9 +154,13 @@ impl Posterior {
             let moments = moments?;
             let mean = moments.mean.iter().enumerate();
             prediction.means.extend(mean.map(|(i, mean)| scaling.x.to_original(i % n_x, *mean)));
-            prediction.covariances.extend(moments.covariance.iter().enumerate().map(|(i, value)| {
-                value * scaling.x.scale[i / n_x % n_x] * scaling.x.scale[i % n_x]
-            }));
+            prediction.covariances.extend(
+                moments
+                    .covariance
+                    .iter()
+                    .enumerate()
+                    .map(|(i, value)| value * scaling.x.scale[i / n_x % n_x] * scaling.x.scale[i % n_x]),
+            );
         }
         match prediction.means.iter().chain(&prediction.covariances).any(|value| !value.is_finite()) {
             true => Err(Error::data("the mean function is not finite at one of the points")),

@@ -184,7 +184,7 @@ fn make(row: &Row, seed: u64, args: &Table1Args) -> Result<Outcome, Failure> {
 }
 
 /// Every k-th draw of each chain, so many in all.
-fn thinned(chains: &[ChainDraws], most: usize) -> Vec<ChainDraws> {
+pub(super) fn thinned(chains: &[ChainDraws], most: usize) -> Vec<ChainDraws> {
     let total: usize = chains.iter().map(|chain| chain.theta.len()).sum();
     let every = total.div_ceil(most).max(1);
     let thin = |chain: &ChainDraws| ChainDraws {
