@@ -6,19 +6,19 @@ use std::path::Path;
 use gpssm::model::kernel::{LinearSpec, StationarySpec};
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
-    FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
-    TransitionSpec,
+    FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
+    StateSpec, TransitionSpec,
 };
 use gpssm::model::symmetry::{Orientation, Symmetry};
+use gpssm::posterior::Posterior;
 use gpssm::posterior::mixture::standard_quantile;
 use gpssm::posterior::predict::Target;
-use gpssm::posterior::Posterior;
 use gpssm::{
     Functions, KernelSpec, MemorySink, Model, Points, Prior, Problem, Record, Sequence, Settings, sample,
 };
 use gpssm_report::figures::{
-    Bands, Calibration, OneStepSeries, Series, SurfaceData, figure_calibration, figure_free_run, figure_one_step,
-    figure_states, figure_surface,
+    Bands, Calibration, OneStepSeries, Series, SurfaceData, figure_calibration, figure_free_run,
+    figure_one_step, figure_states, figure_surface,
 };
 use gpssm_report::{Names, ReportInput, report};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
@@ -62,7 +62,8 @@ fn text(names: &[&str]) -> Vec<String> {
 /// One state with one input, saturating.
 fn tank() -> Result<Case, AnyError> {
     let mut noise = Noise::new(1);
-    let u: Vec<f64> = (0..120).map(|t| 1.0 + (0.11 * f64::from(t)).sin() + 0.5 * (0.37 * f64::from(t)).cos()).collect();
+    let u: Vec<f64> =
+        (0..120).map(|t| 1.0 + (0.11 * f64::from(t)).sin() + 0.5 * (0.37 * f64::from(t)).cos()).collect();
     let mut x = vec![1.0];
     for t in 0..119 {
         let next = x[t] + 0.4 * u[t] - 0.45 * f64::sqrt(f64::max(x[t], 0.0)) + noise.normal(0.05);
@@ -102,7 +103,11 @@ fn hidden() -> Result<Case, AnyError> {
         model: Model::with_hidden_states(2, 1, 0),
         functions: Functions::new(),
         record: Sequence::scalar(&y, None)?.into(),
-        names: Names { states: text(&["position", "velocity"]), outputs: text(&["position"]), ..Names::default() },
+        names: Names {
+            states: text(&["position", "velocity"]),
+            outputs: text(&["position"]),
+            ..Names::default()
+        },
     })
 }
 
@@ -165,10 +170,7 @@ fn counts() -> Result<Case, AnyError> {
     Ok(Case {
         name: "counts",
         title: "Counts a month",
-        model: Model {
-            sensor: SensorSpec::Poisson { log_rate: Predictor::States },
-            ..Model::observed(1, 0)
-        },
+        model: Model { sensor: SensorSpec::Poisson { log_rate: Predictor::States }, ..Model::observed(1, 0) },
         functions: Functions::new(),
         record: Sequence::scalar(&y, None)?.into(),
         names: Names {
@@ -190,7 +192,10 @@ fn sequences() -> Result<Case, AnyError> {
         for t in 0..n {
             let gap = t % 9 == 4 || (20..28).contains(&t);
             y.push(vec![if gap { f64::NAN } else { a + noise.normal(0.1) }, b + noise.normal(0.1)]);
-            (a, b) = (0.9 * a + 0.35 * f64::sin(2.0 * b) + noise.normal(0.07), 0.85 * b - 0.4 * a + noise.normal(0.07));
+            (a, b) = (
+                0.9 * a + 0.35 * f64::sin(2.0 * b) + noise.normal(0.07),
+                0.85 * b - 0.4 * a + noise.normal(0.07),
+            );
         }
         all.push(Sequence::new(y, Vec::new())?);
     }
@@ -240,7 +245,9 @@ fn single_figures(posterior: &Posterior, folder: &Path) -> Result<(), AnyError> 
         (0..n).map(|i| low + (high - low) * f64::from(i) / f64::from(n - 1)).collect()
     };
     let (x, u) = (grid(-20.0, 20.0, 33), grid(-1.0, 1.0, 15));
-    let at = |f: &dyn Fn(f64, f64) -> f64| u.iter().flat_map(|u| x.iter().map(|x| f(*x, *u))).collect::<Vec<f64>>();
+    let at = |f: &dyn Fn(f64, f64) -> f64| {
+        u.iter().flat_map(|u| x.iter().map(|x| f(*x, *u))).collect::<Vec<f64>>()
+    };
     let sequence = &posterior.problem().record().sequences()[0];
     let draws = posterior.draws().iter().step_by(20);
     let points = draws.flat_map(|draw| {
@@ -279,15 +286,19 @@ fn single_figures(posterior: &Posterior, folder: &Path) -> Result<(), AnyError> 
         sd: n.clone().map(|i| prediction.sd(i, 0)).collect(),
     };
     std::fs::write(folder.join("one_step.svg"), figure_one_step("one step ahead", "t", &[one_step]))?;
-    let series = Series { title: "x".into(), t, truth: truth.clone(), bands: Some(bands), ..Series::default() };
+    let series =
+        Series { title: "x".into(), t, truth: truth.clone(), bands: Some(bands), ..Series::default() };
     std::fs::write(folder.join("states.svg"), figure_states("states", "t", std::slice::from_ref(&series)))?;
     let run = Series { data: truth.clone(), truth: Vec::new(), ..series };
     std::fs::write(folder.join("free_run.svg"), figure_free_run("free run", "t", &[run]))?;
     let levels = grid(0.0, 1.0, 21);
     let pit: Vec<f64> = truth.iter().enumerate().map(|(i, x)| prediction.marginal(i, 0).cdf(*x)).collect();
-    let inside = |level: &f64| pit.iter().filter(|p| (*p - 0.5).abs() <= level / 2.0).count() as f64 / pit.len() as f64;
+    let inside = |level: &f64| {
+        pit.iter().filter(|p| (*p - 0.5).abs() <= level / 2.0).count() as f64 / pit.len() as f64
+    };
     let shares = levels.iter().map(inside).collect();
-    let calibration = Calibration { levels, methods: vec![("GP-SSM, noise-free outcomes".into(), shares)], n: pit.len() };
+    let calibration =
+        Calibration { levels, methods: vec![("GP-SSM, noise-free outcomes".into(), shares)], n: pit.len() };
     std::fs::write(folder.join("calibration.svg"), figure_calibration("calibration", &calibration))?;
     Ok(())
 }

@@ -259,7 +259,8 @@ pub struct SurfaceData {
 
 /// A function of two arguments as a wire surface.
 pub fn figure_surface(title: &str, data: &SurfaceData) -> String {
-    let wire = |values: &[f64], class| Wire { x: data.x.clone(), y: data.y.clone(), values: values.to_vec(), class };
+    let wire =
+        |values: &[f64], class| Wire { x: data.x.clone(), y: data.y.clone(), values: values.to_vec(), class };
     let mut wires = Vec::new();
     let mut legend = Vec::new();
     if !data.truth.is_empty() {
@@ -273,10 +274,12 @@ pub fn figure_surface(title: &str, data: &SurfaceData) -> String {
     if !data.points.is_empty() {
         legend.push((Key::Dot(Class::SamplePoint), "draws of the states".to_owned()));
     }
-    let heights = data.truth.iter().chain(&data.mean_function).copied().chain(data.points.iter().map(|p| p[2]));
+    let heights =
+        data.truth.iter().chain(&data.mean_function).copied().chain(data.points.iter().map(|p| p[2]));
     let heights = range(heights);
     let along = |grid: &[f64], c: usize| range(grid.iter().copied().chain(data.points.iter().map(|p| p[c])));
-    let axis = |c: usize, (low, high): (f64, f64)| Axis::new(data.labels[c].clone(), Scale::linear(low, high));
+    let axis =
+        |c: usize, (low, high): (f64, f64)| Axis::new(data.labels[c].clone(), Scale::linear(low, high));
     let axes = [axis(0, along(&data.x, 0)), axis(1, along(&data.y, 1)), axis(2, heights)];
     let (points, point_class) = (data.points.clone(), Class::SamplePoint);
     Surface { title: title.to_owned(), legend, axes, wires, points, point_class }.standalone()
@@ -306,13 +309,15 @@ pub fn figure_calibration(title: &str, data: &Calibration) -> String {
         },
         Mark::Line { x: vec![0.0, 1.0], y: vec![0.0, 1.0], class: Class::Reference },
     ];
-    let mut legend = vec![(Key::Area(Class::Expected), format!("95 % of calibrated forecasts, n = {}", data.n))];
+    let mut legend =
+        vec![(Key::Area(Class::Expected), format!("95 % of calibrated forecasts, n = {}", data.n))];
     for (i, (name, shares)) in data.methods.iter().enumerate() {
         marks.push(Mark::Line { x: data.levels.clone(), y: shares.clone(), class: Class::Series(i) });
         legend.push((Key::Line(Class::Series(i)), name.clone()));
     }
     let unit = Scale::linear(0.0, 1.0);
-    let panel = Panel::new("", Axis::new("nominal level of the interval", unit), "share of outcomes inside", marks);
+    let panel =
+        Panel::new("", Axis::new("nominal level of the interval", unit), "share of outcomes inside", marks);
     let row = Row::new(vec![panel.with_y(unit)], 400.0);
     Figure { width: 440.0, ..Figure::new(title, legend, vec![row]) }.standalone()
 }

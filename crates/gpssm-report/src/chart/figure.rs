@@ -70,8 +70,11 @@ impl Figure {
     fn render(&self, namespace: &str, style: &str) -> String {
         let mut body = String::new();
         let mut y = draw_legend(&self.legend, self.width, &mut body);
-        let rows: Vec<Vec<Prepared>> =
-            self.rows.iter().map(|row| row.panels.iter().map(|p| p.prepare(row.height - 40.0)).collect()).collect();
+        let rows: Vec<Vec<Prepared>> = self
+            .rows
+            .iter()
+            .map(|row| row.panels.iter().map(|p| p.prepare(row.height - 40.0)).collect())
+            .collect();
         for (row, prepared) in self.rows.iter().zip(&rows) {
             let width = self.width / row.columns.max(1) as f64;
             for (i, panel) in prepared.iter().enumerate() {
@@ -106,13 +109,19 @@ pub(crate) fn draw_legend(legend: &[(Key, String)], width: f64, out: &mut String
         if x + needed > width && x > 8.0 {
             (x, y) = (8.0, y + 17.0);
         }
-        let swatch = Frame { x: Scale::linear(0.0, 1.0), y: Scale::linear(0.0, 1.0), width: 22.0, height: 11.0 };
+        let swatch =
+            Frame { x: Scale::linear(0.0, 1.0), y: Scale::linear(0.0, 1.0), width: 22.0, height: 11.0 };
         let mark = match key {
             Key::Line(class) => Mark::Horizontal { y: 0.5, class: *class },
             Key::Area(class) => Mark::Between { low: 0.0, high: 1.0, class: *class },
             Key::Dot(class) => Mark::Points { x: vec![0.5], y: vec![0.5], class: *class },
         };
-        out.push_str(&format!("<g transform=\"translate({} {})\">{}</g>", number(x), number(y), mark.draw(&swatch)));
+        out.push_str(&format!(
+            "<g transform=\"translate({} {})\">{}</g>",
+            number(x),
+            number(y),
+            mark.draw(&swatch)
+        ));
         label(out, "", "start", x + 27.0, y + 9.5, text);
         x += needed;
     }

@@ -71,7 +71,8 @@ impl Heat {
         let (i, j) = ((column as usize).min(n - 2), (row as usize).min(self.y.len() - 2));
         let (a, b) = (column - i as f64, row - j as f64);
         let v = |j: usize, i: usize| self.values[j * n + i];
-        (1.0 - b) * ((1.0 - a) * v(j, i) + a * v(j, i + 1)) + b * ((1.0 - a) * v(j + 1, i) + a * v(j + 1, i + 1))
+        (1.0 - b) * ((1.0 - a) * v(j, i) + a * v(j, i + 1))
+            + b * ((1.0 - a) * v(j + 1, i) + a * v(j + 1, i + 1))
     }
 
     pub(crate) fn draw(&self, frame: &Frame) -> String {
@@ -98,11 +99,13 @@ impl Heat {
                 })
                 .collect();
             // Equal neighbours in a row are one rectangle.
-            let stretch = |same: &dyn Fn(usize, usize) -> bool, draw: &mut dyn FnMut(usize, (f64, f64), (f64, f64))| {
+            let stretch = |same: &dyn Fn(usize, usize) -> bool,
+                           draw: &mut dyn FnMut(usize, (f64, f64), (f64, f64))| {
                 let mut from = 0;
                 for i in 1..=cells.len() {
                     if i == cells.len() || !same(from, i) {
-                        let (x0, x1) = (place(&self.x, from as f64 / finer), place(&self.x, i as f64 / finer));
+                        let (x0, x1) =
+                            (place(&self.x, from as f64 / finer), place(&self.x, i as f64 / finer));
                         draw(from, frame.at(x0, y0), frame.at(x1, y1));
                         from = i;
                     }

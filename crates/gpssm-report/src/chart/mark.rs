@@ -184,14 +184,16 @@ impl Mark {
                 class
             }
             Self::Steps { edges, heights, class } => {
-                let corners = edges.windows(2).zip(heights).flat_map(|(edge, h)| [(edge[0], *h), (edge[1], *h)]);
+                let corners =
+                    edges.windows(2).zip(heights).flat_map(|(edge, h)| [(edge[0], *h), (edge[1], *h)]);
                 let corners: Vec<(f64, f64)> = corners.map(|(x, y)| frame.at(x, y)).collect();
                 draw_line(&mut path, &corners);
                 class
             }
             Self::Stems { x, y, class } => return stems(frame, x, y, *class),
             Self::Rug { x } => {
-                let places = x.iter().filter(|x| x.is_finite()).map(|x| (frame.width * frame.x.fraction(*x), 0.0));
+                let places =
+                    x.iter().filter(|x| x.is_finite()).map(|x| (frame.width * frame.x.fraction(*x), 0.0));
                 for (x, _, _) in thin::ranges(&places.collect::<Vec<_>>()) {
                     path.move_to(x, frame.height);
                     path.line_to(x, frame.height - 6.0);

@@ -111,7 +111,8 @@ impl Prepared<'_> {
     /// Draws into the rectangle (x, y, width, height), axes included; `left` is the room for numbers.
     pub(crate) fn draw(&self, x: f64, y: f64, width: f64, height: f64, left: f64) -> String {
         let panel = self.panel;
-        let heat = panel.marks.iter().find_map(|mark| if let Mark::Heat(heat) = mark { Some(heat) } else { None });
+        let heat =
+            panel.marks.iter().find_map(|mark| if let Mark::Heat(heat) = mark { Some(heat) } else { None });
         let (top, bottom, right) = (self.top(), self.bottom(), if heat.is_some() { 62.0 } else { 10.0 });
         let (x0, y0) = (x + left, y + top);
         let (w, h) = ((width - left - right).max(10.0), (height - top - bottom).max(10.0));

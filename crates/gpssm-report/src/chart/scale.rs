@@ -103,8 +103,9 @@ impl Scale {
             return decades.filter(|k| k % stride == 0).map(|k| 10f64.powi(k)).filter(inside).collect();
         }
         let multiples: &[f64] = if high - low > 1.3 { &[1.0, 3.0] } else { &[1.0, 2.0, 5.0] };
-        let all = (low.floor() as i32..=high.ceil() as i32)
-            .flat_map(|k| multiples.iter().map(move |m| if k < 0 { m / 10f64.powi(-k) } else { m * 10f64.powi(k) }));
+        let all = (low.floor() as i32..=high.ceil() as i32).flat_map(|k| {
+            multiples.iter().map(move |m| if k < 0 { m / 10f64.powi(-k) } else { m * 10f64.powi(k) })
+        });
         all.filter(inside).collect()
     }
 }
@@ -204,7 +205,10 @@ mod tests {
         let ticks = scale.ticks(wanted);
         prop_assert!((3..=12).contains(&ticks.len()), "{scale:?}: {ticks:?}");
         prop_assert!(ticks.windows(2).all(|pair| pair[0] < pair[1]), "{scale:?}: {ticks:?}");
-        prop_assert!(ticks.iter().all(|tick| (scale.low()..=scale.high()).contains(tick)), "{scale:?}: {ticks:?}");
+        prop_assert!(
+            ticks.iter().all(|tick| (scale.low()..=scale.high()).contains(tick)),
+            "{scale:?}: {ticks:?}"
+        );
         let (texts, _) = labels(&ticks);
         prop_assert_eq!(texts.len(), ticks.len());
         prop_assert!(texts.windows(2).all(|pair| pair[0] != pair[1]), "{:?}: {:?}", ticks, texts);

@@ -112,7 +112,11 @@ impl PathData {
     }
 
     pub(crate) fn filled(&self, colour: &str) -> String {
-        if self.is_empty() { String::new() } else { format!("<path style=\"fill:{colour}\" d=\"{}\"/>", self.text) }
+        if self.is_empty() {
+            String::new()
+        } else {
+            format!("<path style=\"fill:{colour}\" d=\"{}\"/>", self.text)
+        }
     }
 }
 
@@ -121,7 +125,8 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let em: f64 = text
         .chars()
         .map(|c| match c {
-            'i' | 'j' | 'l' | '.' | ',' | ';' | ':' | '\'' | '|' | '!' | ' ' | 'f' | 't' | 'I' | '(' | ')' => 0.31,
+            'i' | 'j' | 'l' | '.' | ',' | ';' | ':' | '\'' | '|' | '!' | ' ' | 'f' | 't' | 'I' | '('
+            | ')' => 0.31,
             'm' | 'w' | 'M' | 'W' | '%' => 0.88,
             'A'..='Z' => 0.67,
             c if c as u32 > 0x2e80 => 1.0,

@@ -61,7 +61,10 @@ mod tests {
             let of = |points: &[(f64, f64)]| {
                 let inside = points.iter().filter(|p| p.0.floor() == f64::from(column)).map(|p| p.1);
                 let inside: Vec<f64> = inside.collect();
-                (inside.iter().copied().fold(f64::MAX, f64::min), inside.iter().copied().fold(f64::MIN, f64::max))
+                (
+                    inside.iter().copied().fold(f64::MAX, f64::min),
+                    inside.iter().copied().fold(f64::MIN, f64::max),
+                )
             };
             assert_eq!(of(&thin), of(&points));
         }

@@ -271,12 +271,19 @@ fn strongest(input: &ReportInput, slices: &[Points], n_maps: usize) -> Result<Ve
     Ok(effects.into_iter().map(pair).collect())
 }
 
-fn predict_rows(input: &ReportInput, posterior: &Posterior, rows: &[(usize, usize)]) -> Result<OneStep, Error> {
+fn predict_rows(
+    input: &ReportInput,
+    posterior: &Posterior,
+    rows: &[(usize, usize)],
+) -> Result<OneStep, Error> {
     let n_x = input.problem.n_x();
     let draw = &posterior.draws()[0];
     let mut points = Points::new(n_x + input.problem.model().n_u);
     for &(s, t) in rows {
-        points.push_parts(&draw.paths[s][(t - 1) * n_x..t * n_x], input.problem.record().sequences()[s].u(t - 1));
+        points.push_parts(
+            &draw.paths[s][(t - 1) * n_x..t * n_x],
+            input.problem.record().sequences()[s].u(t - 1),
+        );
     }
     let prediction = posterior.predict_at(&points, Target::Function)?;
     let (mut mean, mut covariance) = (Vec::new(), Vec::new());

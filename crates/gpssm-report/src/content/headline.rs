@@ -8,9 +8,7 @@ use super::{ReportInput, count};
 
 /// A kernel in words.
 pub(crate) fn kernel(spec: &KernelSpec) -> String {
-    let join = |parts: &[KernelSpec], sign: &str| {
-        parts.iter().map(kernel).collect::<Vec<_>>().join(sign)
-    };
+    let join = |parts: &[KernelSpec], sign: &str| parts.iter().map(kernel).collect::<Vec<_>>().join(sign);
     match spec {
         KernelSpec::SquaredExponential(_) => "squared exponential".into(),
         KernelSpec::Matern12(_) => "Matérn-1/2".into(),
@@ -105,8 +103,10 @@ pub(crate) fn summary(input: &ReportInput) -> Vec<String> {
     let transition = format!("{}; process noise {noise}.", capital(&parts.join("; ")));
     let sequences = record.sequences();
     let rows: usize = sequences.iter().map(|s| s.n_rows()).sum();
-    let missing = sequences.iter().flat_map(|s| (0..s.n_rows()).flat_map(|t| s.y(t))).filter(|y| y.is_nan()).count();
-    let mut data = format!("Data: {} with {rows} rows in all", count(sequences.len(), "sequence", "sequences"));
+    let missing =
+        sequences.iter().flat_map(|s| (0..s.n_rows()).flat_map(|t| s.y(t))).filter(|y| y.is_nan()).count();
+    let mut data =
+        format!("Data: {} with {rows} rows in all", count(sequences.len(), "sequence", "sequences"));
     if missing > 0 {
         data += &format!(", {missing} values missing");
     }

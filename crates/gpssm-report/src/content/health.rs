@@ -44,7 +44,11 @@ fn update_figure(input: &ReportInput, s: usize, rates: &[Vec<f64>]) -> Figure {
     let (low, high) = crate::chart::scale::range(t.iter().copied());
     let x = Axis::new(input.names.time_label(), Scale::linear(low, high));
     let panel = Panel::new(title, x, "share of sweeps", marks).with_y(Scale::linear(0.0, 1.0));
-    Figure::new("update rate of the states over time", chain_legend(rates.len()), vec![Row::new(vec![panel], 180.0)])
+    Figure::new(
+        "update rate of the states over time",
+        chain_legend(rates.len()),
+        vec![Row::new(vec![panel], 180.0)],
+    )
 }
 
 fn log_joint_figure(input: &ReportInput) -> Option<Figure> {
@@ -58,7 +62,11 @@ fn log_joint_figure(input: &ReportInput) -> Option<Figure> {
     });
     let x = Axis::new("draw", Scale::linear(0.0, longest as f64));
     let panel = Panel::new("log p(θ, x, y)", x, "", lines.collect());
-    Some(Figure::new("log joint density of each draw", chain_legend(chains.len()), vec![Row::new(vec![panel], 180.0)]))
+    Some(Figure::new(
+        "log joint density of each draw",
+        chain_legend(chains.len()),
+        vec![Row::new(vec![panel], 180.0)],
+    ))
 }
 
 /// Effective draws of each hyper-parameter, as bars; the worst first.
@@ -127,7 +135,8 @@ fn events(input: &ReportInput) -> Option<(Block, u64)> {
         "filters that failed (path kept)",
         "variances that rounding pushed below the process noise",
     ];
-    let header = std::iter::once("kept sweeps".to_owned()).chain((1..=sums.len()).map(|c| format!("chain {c}")));
+    let header =
+        std::iter::once("kept sweeps".to_owned()).chain((1..=sums.len()).map(|c| format!("chain {c}")));
     let rows = NAMES.iter().enumerate().map(|(i, name)| {
         let numbers = sums.iter().map(|sum| sum[i].to_string());
         let marked = i > 0 && i < 5 && sums.iter().any(|sum| sum[i] > 0);
@@ -169,7 +178,9 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
     }
     if times > 0 {
         checks.push(if stuck > 0 {
-            let text = format!("At {stuck} of {times} times some chain renewed its state in fewer than 10 % of the sweeps.");
+            let text = format!(
+                "At {stuck} of {times} times some chain renewed its state in fewer than 10 % of the sweeps."
+            );
             Check { good: false, text }
         } else {
             Check { good: true, text: "The states move at all times.".into() }
@@ -191,7 +202,10 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
     if let Some((table, bad)) = events(input) {
         blocks.push(table);
         if bad > 0 {
-            checks.push(Check { good: false, text: format!("{bad} numerical failures were met and survived: see the table.") });
+            checks.push(Check {
+                good: false,
+                text: format!("{bad} numerical failures were met and survived: see the table."),
+            });
         }
     }
     (Section { id: "health", title: "Sampler health".into(), blocks }, checks)

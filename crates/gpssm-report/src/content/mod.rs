@@ -174,9 +174,11 @@ pub fn contents(input: &ReportInput) -> Result<Contents, Error> {
     let (parameters, parameter_checks) = parameters::section(input);
     let (residuals, residual_checks) = residuals::section(input, &functions);
     let (health, health_checks) = health::section(input);
-    let mut sections = vec![states::section(input), transition::section(input, &functions), parameters, residuals, health];
+    let mut sections =
+        vec![states::section(input), transition::section(input, &functions), parameters, residuals, health];
     if let Some(text) = input.configuration {
-        let details = Block::Details { summary: "The configuration as it was written".into(), text: text.into() };
+        let details =
+            Block::Details { summary: "The configuration as it was written".into(), text: text.into() };
         sections.push(Section { id: "configuration", title: "Configuration".into(), blocks: vec![details] });
     }
     Ok(Contents {
@@ -210,7 +212,9 @@ fn check(input: &ReportInput) -> Result<(), Error> {
                 && paths.len() == sequences.len()
                 && paths.iter().zip(sequences).all(|(path, sequence)| path.len() == n_x * sequence.n_rows());
             if !fits {
-                return refuse(format!("chain {c}, draw {j} does not have the shape of this model and record"));
+                return refuse(format!(
+                    "chain {c}, draw {j} does not have the shape of this model and record"
+                ));
             }
             if theta.iter().chain(paths.iter().flatten()).any(|value| !value.is_finite()) {
                 return refuse(format!("chain {c}, draw {j} holds numbers that are not finite"));

@@ -54,7 +54,8 @@ fn is_bad(summary: &Summary, n_chains: usize) -> bool {
 fn table(input: &ReportInput, all: &[Learned]) -> Block {
     let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| significant(value, 3));
     let whole = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.0}"));
-    let header = ["", "mean", "sd", "5 %", "95 %", "ESS bulk", "ESS tail", "R-hat"].map(str::to_owned).to_vec();
+    let header =
+        ["", "mean", "sd", "5 %", "95 %", "ESS bulk", "ESS tail", "R-hat"].map(str::to_owned).to_vec();
     let rows = all.iter().take(MOST_ROWS).map(|parameter| {
         let s = &parameter.summary;
         let r_hat = match s.r_hat {
@@ -103,8 +104,12 @@ fn trace(parameter: &Learned) -> Panel {
 
 /// Histograms of the ranks of each chain among the draws of all; equal heights if the chains agree.
 fn ranks(parameter: &Learned) -> Panel {
-    let mut order: Vec<(f64, usize)> =
-        parameter.chains.iter().enumerate().flat_map(|(c, draws)| draws.iter().map(move |v| (*v, c))).collect();
+    let mut order: Vec<(f64, usize)> = parameter
+        .chains
+        .iter()
+        .enumerate()
+        .flat_map(|(c, draws)| draws.iter().map(move |v| (*v, c)))
+        .collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
     let total = order.len();
     let n_chains = parameter.chains.len().max(1);
@@ -140,7 +145,8 @@ fn densities(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>])
     let log = entry.coordinate == Coordinate::Log;
     let to = |v: f64| if log { v.ln() } else { v };
     let back = |v: f64| if log { v.exp() } else { v };
-    let mut draws: Vec<f64> = parameter.chains.iter().flatten().map(|v| to(*v)).filter(|v| v.is_finite()).collect();
+    let mut draws: Vec<f64> =
+        parameter.chains.iter().flatten().map(|v| to(*v)).filter(|v| v.is_finite()).collect();
     sort(&mut draws);
     let (low, high) = (quantile(&draws, 0.002), quantile(&draws, 0.998));
     let room = (0.9 * (high - low)).max(1e-6 * low.abs().max(1e-6));
@@ -150,7 +156,9 @@ fn densities(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>])
             let p = |v: &f64| (prior.log_density(back(*v)) + if log { *v } else { 0.0 }).exp();
             at.iter().map(p).collect()
         }
-        ParameterPrior::Scale(prior) => at.iter().map(|v| (prior.log_density_of_sd(v.exp()) + v).exp()).collect(),
+        ParameterPrior::Scale(prior) => {
+            at.iter().map(|v| (prior.log_density_of_sd(v.exp()) + v).exp()).collect()
+        }
         ParameterPrior::Matrix { .. } => {
             let values = prior_draws.iter().map(|theta| to(theta[parameter.k])).filter(|v| v.is_finite());
             density(&values.collect::<Vec<_>>(), &at)
@@ -164,7 +172,11 @@ fn densities(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>])
     let marks = vec![
         Mark::Band { x: x.clone(), low: zeros, high: posterior.clone(), class: Class::Outer },
         Mark::Line { x: x.clone(), y: posterior, class: Class::Median },
-        Mark::Line { x, y: prior.into_iter().map(|p| if p.is_finite() { p } else { f64::NAN }).collect(), class: Class::Prior },
+        Mark::Line {
+            x,
+            y: prior.into_iter().map(|p| if p.is_finite() { p } else { f64::NAN }).collect(),
+            class: Class::Prior,
+        },
     ];
     let mut panel = Panel::new("", Axis::new(label, scale), "density", marks).from_zero();
     panel.y.numbers = false;
@@ -227,7 +239,8 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
 
 fn convergence(input: &ReportInput, all: &[Learned]) -> Option<Check> {
     if input.chains.len() < 2 {
-        let text = "There is one chain only: nothing shows whether another start would lead elsewhere.".into();
+        let text =
+            "There is one chain only: nothing shows whether another start would lead elsewhere.".into();
         return Some(Check { good: false, text });
     }
     let worst = all.first()?;

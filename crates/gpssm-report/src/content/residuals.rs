@@ -127,7 +127,8 @@ fn add_outputs(
         let r = linear.covariance();
         for (k, out) in out.iter_mut().enumerate() {
             let c = &linear.weights[k * n_z..(k + 1) * n_z];
-            let center = linear.offset[k] + c.iter().zip(mean.iter().chain(u)).map(|(c, z)| c * z).sum::<f64>();
+            let center =
+                linear.offset[k] + c.iter().zip(mean.iter().chain(u)).map(|(c, z)| c * z).sum::<f64>();
             let spread = (0..n * n).map(|e| c[e / n] * v[e] * c[e % n]).sum::<f64>() + r[k * n_y + k];
             let p = standard_cdf((y[k] - center) / spread.sqrt());
             *out = (out.0 + p, out.1 + p);
@@ -163,7 +164,8 @@ fn add_outputs(
             BoundSensor::LinearGaussian(_) | BoundSensor::User(_) => {
                 sensor.sample(&z, rng, &mut drawn);
                 for (k, out) in out.iter_mut().enumerate() {
-                    let (below, equal) = (f64::from(u8::from(drawn[k] < y[k])), f64::from(u8::from(drawn[k] == y[k])));
+                    let (below, equal) =
+                        (f64::from(u8::from(drawn[k] < y[k])), f64::from(u8::from(drawn[k] == y[k])));
                     *out = (out.0 + share * below, out.1 + share * (below + equal));
                 }
             }
@@ -289,7 +291,11 @@ fn output(input: &ReportInput, functions: &Functions, all: &Distribution, k: usi
         vec![
             Mark::Between { low: -band, high: band, class: Class::Expected },
             Mark::Horizontal { y: 0.0, class: Class::Reference },
-            Mark::Stems { x: (1..=n_lags).map(|l| l as f64).collect(), y: correlations.clone(), class: Class::Series(0) },
+            Mark::Stems {
+                x: (1..=n_lags).map(|l| l as f64).collect(),
+                y: correlations.clone(),
+                class: Class::Series(0),
+            },
         ],
     )
     .with_y(Scale::linear(-1.08 * largest, 1.08 * largest));
@@ -300,7 +306,11 @@ fn output(input: &ReportInput, functions: &Functions, all: &Distribution, k: usi
         vec![
             Mark::Between { low: -1.96, high: 1.96, class: Class::Expected },
             Mark::Horizontal { y: 0.0, class: Class::Reference },
-            Mark::Points { x: (0..scores.len()).map(|i| i as f64 + 1.0).collect(), y: scores.clone(), class: Class::Data },
+            Mark::Points {
+                x: (0..scores.len()).map(|i| i as f64 + 1.0).collect(),
+                y: scores.clone(),
+                class: Class::Data,
+            },
         ],
     );
     let rows = vec![Row::new(vec![over_time], 165.0), Row::new(vec![histogram, correlogram], 190.0)];
@@ -364,7 +374,10 @@ pub(crate) fn section(input: &ReportInput, functions: &Functions) -> (Section, V
         }
     }
     if n_y > MOST_OUTPUTS {
-        blocks.push(Block::Text(format!("{} are not shown.", count(n_y - MOST_OUTPUTS, "more output", "more outputs"))));
+        blocks.push(Block::Text(format!(
+            "{} are not shown.",
+            count(n_y - MOST_OUTPUTS, "more output", "more outputs")
+        )));
     }
     (Section { id: "residuals", title: "One-step residuals".into(), blocks }, checks)
 }

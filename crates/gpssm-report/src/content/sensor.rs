@@ -120,7 +120,8 @@ mod tests {
                 family.log_density(y, &[eta], &mut log);
                 log[0].exp()
             };
-            let discrete = matches!(family, Family::Poisson | Family::NegativeBinomial { .. } | Family::Bernoulli);
+            let discrete =
+                matches!(family, Family::Poisson | Family::NegativeBinomial { .. } | Family::Bernoulli);
             if discrete {
                 let mut below = 0.0;
                 for y in 0..if family == Family::Bernoulli { 2 } else { 30 } {

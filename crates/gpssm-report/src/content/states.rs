@@ -28,8 +28,7 @@ pub(crate) fn bands_of(columns: &[Vec<f64>]) -> (Bands, Vec<bool>) {
         quantiles.iter_mut().zip(LEVELS).for_each(|(out, p)| out.push(quantile(&values, p)));
         split.push(is_split(&values));
     }
-    let [low, inner_low, middle, inner_high, high] =
-        <[Vec<f64>; 5]>::try_from(quantiles).unwrap_or_default();
+    let [low, inner_low, middle, inner_high, high] = <[Vec<f64>; 5]>::try_from(quantiles).unwrap_or_default();
     (Bands { low, inner_low, middle, inner_high, high }, split)
 }
 
@@ -92,7 +91,12 @@ fn panels(input: &ReportInput, s: usize) -> (Vec<Series>, usize) {
     }
     for c in 0..sequence.n_u() {
         let title = format!("{} (input)", names.input(c));
-        series.push(Series { title, t: times.clone(), truth: sequence.input(c).collect(), ..Series::default() });
+        series.push(Series {
+            title,
+            t: times.clone(),
+            truth: sequence.input(c).collect(),
+            ..Series::default()
+        });
     }
     (series, two_modes.iter().filter(|two| **two).count())
 }
@@ -108,7 +112,12 @@ fn shows_any(input: &ReportInput, d: usize) -> bool {
 }
 
 /// The noise-free output `k` along some draws.
-fn signal_columns(input: &ReportInput, s: usize, k: usize, draws: &[(usize, usize)]) -> Option<Vec<Vec<f64>>> {
+fn signal_columns(
+    input: &ReportInput,
+    s: usize,
+    k: usize,
+    draws: &[(usize, usize)],
+) -> Option<Vec<Vec<f64>>> {
     let problem = input.problem;
     let (n_x, n_y) = (problem.n_x(), problem.model().n_y);
     let sequence = &problem.sequences()[s];
@@ -189,7 +198,9 @@ mod tests {
     fn bands_are_quantiles_and_samples_fill_the_gaps_only() {
         // Two groups at times 3 and 4 only.
         let draw = |i: usize| -> Vec<f64> {
-            (0..8).map(|t| i as f64 * 0.01 + if (3..5).contains(&t) && i % 2 == 0 { 9.0 } else { 0.0 }).collect()
+            (0..8)
+                .map(|t| i as f64 * 0.01 + if (3..5).contains(&t) && i % 2 == 0 { 9.0 } else { 0.0 })
+                .collect()
         };
         let columns: Vec<Vec<f64>> = (0..41).map(draw).collect();
         let (bands, split) = bands_of(&columns);

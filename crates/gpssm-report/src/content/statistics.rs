@@ -49,9 +49,8 @@ pub(crate) fn is_split(sorted: &[f64]) -> bool {
         (squares[to] - squares[from] - (sum[to] - sum[from]).powi(2) / m).max(0.0)
     };
     let least = (n / 20).max(2);
-    let best = (least..=n - least).min_by(|&a, &b| {
-        (within(0, a) + within(a, n)).total_cmp(&(within(0, b) + within(b, n)))
-    });
+    let best = (least..=n - least)
+        .min_by(|&a, &b| (within(0, a) + within(a, n)).total_cmp(&(within(0, b) + within(b, n))));
     best.is_some_and(|k| {
         let apart = (sum[n] - sum[k]) / (n - k) as f64 - sum[k] / k as f64;
         let pooled = 0.5 * (within(0, k) / k as f64 + within(k, n) / (n - k) as f64);
@@ -102,7 +101,8 @@ mod tests {
             assert!(!is_split(&uniform));
             let skew: Vec<f64> = uniform.iter().map(|i| -(1.0 - (i + 0.5) / n as f64).ln()).collect();
             assert!(!is_split(&skew));
-            let mut two: Vec<f64> = one.iter().map(|v| v - 4.0).chain(one[..n / 4].iter().map(|v| v + 6.0)).collect();
+            let mut two: Vec<f64> =
+                one.iter().map(|v| v - 4.0).chain(one[..n / 4].iter().map(|v| v + 6.0)).collect();
             sort(&mut two);
             assert!(is_split(&two));
         }

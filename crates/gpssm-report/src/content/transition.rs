@@ -18,8 +18,7 @@ fn bands(values: &Values, n: usize, d: usize) -> Bands {
         let mixture = values.mixture(i, d);
         quantiles.iter_mut().zip(LEVELS).for_each(|(out, p)| out.push(mixture.quantile(p)));
     }
-    let [low, inner_low, middle, inner_high, high] =
-        <[Vec<f64>; 5]>::try_from(quantiles).unwrap_or_default();
+    let [low, inner_low, middle, inner_high, high] = <[Vec<f64>; 5]>::try_from(quantiles).unwrap_or_default();
     Bands { low, inner_low, middle, inner_high, high }
 }
 
@@ -58,7 +57,8 @@ fn transitions(input: &ReportInput, functions: &Functions, d: usize) -> Vec<(f64
     let total = functions.draws.len() * input.problem.record().n_transitions();
     let stride = (total / 600).max(1);
     let draws = functions.draws.iter().flat_map(|&(c, j)| &input.chains[c].paths[j]);
-    let pairs = draws.flat_map(|path| (1..path.len() / n_x).map(|t| (path[(t - 1) * n_x + d], path[t * n_x + d])));
+    let pairs =
+        draws.flat_map(|path| (1..path.len() / n_x).map(|t| (path[(t - 1) * n_x + d], path[t * n_x + d])));
     pairs.step_by(stride).collect()
 }
 
@@ -70,7 +70,8 @@ fn far_away(functions: &Functions, map: &Map) -> Vec<bool> {
     let (wide, high) = (span(&map.x), span(&map.y));
     let near = |x: f64, y: f64| {
         let mut places = functions.places.chunks_exact(n_z);
-        places.any(|place| ((place[a] - x) / wide).powi(2) + ((place[b] - y) / high).powi(2) < 0.09f64.powi(2))
+        places
+            .any(|place| ((place[a] - x) / wide).powi(2) + ((place[b] - y) / high).powi(2) < 0.09f64.powi(2))
     };
     map.y.iter().flat_map(|y| map.x.iter().map(move |x| (*x, *y))).map(|(x, y)| !near(x, y)).collect()
 }
@@ -98,14 +99,20 @@ fn map_figure(input: &ReportInput, functions: &Functions, map: &Map, d: usize) -
             title: title.to_owned(),
             x: axis(a, &map.x),
             y: axis(b, &map.y),
-            marks: vec![Mark::Heat(heat), Mark::Points { x: column(a), y: column(b), class: Class::SamplePoint }],
+            marks: vec![
+                Mark::Heat(heat),
+                Mark::Points { x: column(a), y: column(b), class: Class::SamplePoint },
+            ],
         }
     };
     let panels = vec![
         panel(&format!("{}: mean of f", next(input, d)), middle),
         panel(&format!("{}: standard deviation of f", next(input, d)), spread),
     ];
-    let legend = vec![(Key::Dot(Class::SamplePoint), "draws of the states; pale where there are none near".to_owned())];
+    let legend = vec![(
+        Key::Dot(Class::SamplePoint),
+        "draws of the states; pale where there are none near".to_owned(),
+    )];
     Figure::new(format!("{} over two components", next(input, d)), legend, vec![Row::new(panels, 300.0)])
 }
 
@@ -131,17 +138,24 @@ pub(crate) fn section(input: &ReportInput, functions: &Functions) -> Section {
         let prior = match &state.transition {
             TransitionSpec::Lag { of } => {
                 let of = input.names.state(*of);
-                blocks.push(Block::Text(format!("{name} is {of} one step before; there is nothing to learn.")));
+                blocks
+                    .push(Block::Text(format!("{name} is {of} one step before; there is nothing to learn.")));
                 continue;
             }
-            TransitionSpec::Parametric { .. } => "a known form whose parameters are learned: the bands are theirs".to_owned(),
+            TransitionSpec::Parametric { .. } => {
+                "a known form whose parameters are learned: the bands are theirs".to_owned()
+            }
             TransitionSpec::Gp { mean, .. } => format!(
                 "a Gaussian process whose mean function (dashed) is {}: where it leaves the dashed line, the data speak",
                 mean_function_words(mean)
             ),
         };
         let all = curves(input, functions, d);
-        let shown = if n_z > MOST_SLICES { format!(" The first {MOST_SLICES} of {n_z} components are shown.") } else { String::new() };
+        let shown = if n_z > MOST_SLICES {
+            format!(" The first {MOST_SLICES} of {n_z} components are shown.")
+        } else {
+            String::new()
+        };
         let figure = curve_figure(&format!("transition function of {name}"), &all);
         let caption = format!(
             "How {name} goes on: {prior}. Shaded ends lie beyond what the draws visited; there f is mostly its \

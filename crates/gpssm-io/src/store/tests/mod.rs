@@ -75,8 +75,7 @@ fn feed(
         noise(chain, sweep, i)
     };
     let table = problem.table();
-    let theta: Vec<f64> =
-        (0..table.len()).map(|k| if table.is_fixed(k) { 0.25 } else { next() }).collect();
+    let theta: Vec<f64> = (0..table.len()).map(|k| if table.is_fixed(k) { 0.25 } else { next() }).collect();
     let internal: Vec<Vec<f64>> = problem
         .record()
         .sequences()
@@ -162,7 +161,8 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 fn assert_same(found: &Path, expected: &BTreeMap<PathBuf, Vec<u8>>, context: &str) {
     let found = snapshot(found);
     let names: Vec<_> = found.keys().chain(expected.keys()).collect();
-    let differing: Vec<_> = names.into_iter().filter(|name| found.get(*name) != expected.get(*name)).collect();
+    let differing: Vec<_> =
+        names.into_iter().filter(|name| found.get(*name) != expected.get(*name)).collect();
     assert!(differing.is_empty(), "{context}: {differing:?}");
 }
 

@@ -113,7 +113,10 @@ fn draws_that_do_not_belong_here_are_refused() {
     assert!(feed(&store, &problem, &settings, 1, 2).is_err());
     feed(&store, &problem, &settings, 1, 1).unwrap();
     let error = feed(&store, &problem, &settings, 1, 1).unwrap_err().to_string();
-    assert!(error.contains("chain 1: warm-up sweep 0 after sweep 1 came where draw 0 was expected"), "{error}");
+    assert!(
+        error.contains("chain 1: warm-up sweep 0 after sweep 1 came where draw 0 was expected"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -134,17 +137,22 @@ fn another_run_is_not_resumed() {
     let fewer = Settings { draws: 3, ..settings.clone() };
     assert!(message(&problem, &fewer, &|_| {}).ends_with("it has 4 draws, more than 3"));
     assert!(message(&problem, &settings, &|d| d.time[1][2] = 7.0).ends_with("posterior/time is different"));
-    assert!(message(&problem, &settings, &|d| d.chains = vec![1]).contains("it holds chains [0, 1], not [1]"));
+    assert!(
+        message(&problem, &settings, &|d| d.chains = vec![1]).contains("it holds chains [0, 1], not [1]")
+    );
     assert_eq!(message(&problem, &settings, &|_| {}), "");
 }
 
 #[test]
-fn names_that_cannot_be_folders_are_refused() {
-    use super::super::description::check_name;
-    for name in ["", ".", "..", "a/b", "__hidden", "x", "draw", "a\n", " a", "a\\b", "a:b"] {
-        assert!(check_name(name).is_err(), "{name:?}");
-    }
-    for name in ["a", "f1.se.ell[x1]", "process_chol[2,1]", "α"] {
-        assert!(check_name(name).is_ok(), "{name:?}");
-    }
+fn names_that_cannot_be_folders_get_one_that_can() {
+    use super::super::description::ParameterArray;
+    let given =
+        ["a", "f1.se.ell[x1]", "sensor_sd[flow (m3/s)]", "sensor_sd[flow (m3_s)]", "x", "__h", "..", ""];
+    let arrays = ParameterArray::all(given.map(str::to_owned));
+    let names: Vec<_> = arrays.iter().map(|array| array.name.as_str()).collect();
+    let flow = "sensor_sd[flow (m3_s)]";
+    let expected = ["a", given[1], flow, &format!("{flow}_"), "x_", "p__h", "parameter_6", "parameter_7"];
+    assert_eq!(names, expected);
+    assert_eq!(arrays[2].attributes["long_name"], given[2]);
+    assert!(arrays[1].attributes.is_empty());
 }
