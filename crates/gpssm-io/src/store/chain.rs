@@ -8,7 +8,7 @@ use gpssm::mcmc::sweep::ChainState;
 
 use super::codec::{self, PADDING};
 use super::description::in_words;
-use super::disk::Disk;
+use super::disk::{Disk, File};
 use super::error::StoreError;
 use super::files::chunk_path;
 use super::layout::{Column, Source};
@@ -26,21 +26,21 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// Writes the block, padded; the file only ever gets longer in what it holds.
-    pub(super) fn write(
-        &mut self,
-        disk: &dyn Disk,
+    /// The block's file, padded, if it is not on the disk as it is now; it only ever gets longer in what it
+    /// holds.
+    fn file(
+        &self,
         folder: &Path,
         column: &Column,
         phase: Phase,
         chain: usize,
-    ) -> Result<(), StoreError> {
-        if self.on_disk < self.raw.len() {
-            let path = chunk_path(folder, column, phase, chain, self.block);
-            disk.replace(&path, &encode_padded(&path, column, &self.raw)?, true)?;
-            self.on_disk = self.raw.len();
+    ) -> Result<Option<File>, StoreError> {
+        if self.on_disk == self.raw.len() {
+            return Ok(None);
         }
-        Ok(())
+        let path = chunk_path(folder, column, phase, chain, self.block);
+        let bytes = encode_padded(&path, column, &self.raw)?;
+        Ok(Some((path, bytes)))
     }
 }
 
@@ -132,13 +132,27 @@ impl Writer {
         folder: &Path,
         columns: &[Column],
     ) -> Result<(), StoreError> {
+        let is_full = |buffer: &Buffer, column: &Column| buffer.raw.len() == column.chunk_bytes();
+        let files = self.files(folder, columns, is_full)?;
+        disk.replace_all(&files)?;
         for (buffer, column) in self.buffers.iter_mut().zip(columns) {
-            if buffer.raw.len() == column.chunk_bytes() {
-                buffer.write(disk, folder, column, self.phase, self.index)?;
+            if is_full(buffer, column) {
                 *buffer = Buffer { block: buffer.block + 1, ..Buffer::default() };
             }
         }
         Ok(())
+    }
+
+    /// Files of the blocks that are wanted and have changed.
+    pub(super) fn files(
+        &self,
+        folder: &Path,
+        columns: &[Column],
+        wanted: impl Fn(&Buffer, &Column) -> bool,
+    ) -> Result<Vec<File>, StoreError> {
+        let blocks = self.buffers.iter().zip(columns).filter(|(buffer, column)| wanted(buffer, column));
+        let files = blocks.map(|(buffer, column)| buffer.file(folder, column, self.phase, self.index));
+        Ok(files.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     /// Takes a draw that was checked, into buffers that have room.

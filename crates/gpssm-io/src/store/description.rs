@@ -40,9 +40,8 @@ pub struct Description<'a> {
 }
 
 impl<'a> Description<'a> {
-    /// All chains, rows numbered from 0, and names x1, y1, u1, ...
+    /// All chains, rows and sequences numbered, and the model's names.
     pub fn new(problem: &'a Problem, settings: &'a Settings) -> Self {
-        let names = |letter: &str, n: usize| (1..=n).map(|i| format!("{letter}{i}")).collect();
         let record = problem.record();
         let rows = record.sequences().iter().map(|sequence| sequence.n_rows());
         Self {
@@ -50,10 +49,10 @@ impl<'a> Description<'a> {
             settings,
             configuration: String::new(),
             data_sha256: String::new(),
-            states: names("x", problem.n_x()),
-            outputs: names("y", record.n_y()),
-            inputs: names("u", record.n_u()),
-            sequences: names("", record.sequences().len()),
+            states: problem.model().state_names(),
+            outputs: problem.model().output_names(),
+            inputs: problem.model().input_names(),
+            sequences: (1..=record.sequences().len()).map(|s| s.to_string()).collect(),
             time: rows.map(|n| (0..n).map(|t| t as f64).collect()).collect(),
             chains: (0..settings.chains).collect(),
         }
@@ -71,7 +70,8 @@ impl<'a> Description<'a> {
         self.check()?;
         let table = self.problem.table();
         let names = || table.parameters.iter().map(|parameter| parameter.name.clone());
-        let learned: Vec<_> = names().enumerate().filter(|(k, _)| !table.is_fixed(*k)).collect();
+        let arrays = ParameterArray::all(names());
+        let learned: Vec<_> = arrays.iter().filter(|array| !table.is_fixed(array.k)).cloned().collect();
         let n_rows = self.n_rows();
         let columns = Column::all(&learned, n_rows as u64, self.problem.n_x() as u64, blocks);
         let attributes: [(&str, Value); 9] = [
@@ -106,7 +106,7 @@ impl<'a> Description<'a> {
         self.add_data(&mut layout, n_rows);
         self.add_scaling(&mut layout);
         self.add_basis(&mut layout);
-        self.add_known_parameters(&mut layout, table)?;
+        add_known_parameters(&mut layout, table, &arrays);
         Ok(layout)
     }
 
@@ -141,7 +141,7 @@ impl<'a> Description<'a> {
                 self.chains, self.settings.chains
             ));
         }
-        self.problem.table().parameters.iter().try_for_each(|parameter| check_name(&parameter.name))
+        Ok(())
     }
 
     fn time_of(&self, group: &str) -> Fixed {
@@ -245,24 +245,21 @@ impl<'a> Description<'a> {
         }
         layout.constants.insert("basis".into(), kind.into());
     }
+}
 
-    /// Parameters that are not learned are data.
-    fn add_known_parameters(&self, layout: &mut Layout, table: &ParameterTable) -> Result<(), StoreError> {
-        for parameter in &table.parameters {
-            let value = match &parameter.prior {
-                ParameterPrior::Scalar(prior) => prior.fixed_value(),
-                ParameterPrior::Scale(prior) => prior.fixed_sd(),
-                ParameterPrior::Matrix { .. } => None,
-            };
-            let Some(value) = value else { continue };
-            let fixed = constant(&parameter.name, &[], &[value]);
-            if layout.fixed.iter().any(|other| other.path == fixed.path) {
-                let message = "this name is taken by a constant of the store";
-                return Err(StoreError::Name { name: parameter.name.clone(), message });
-            }
+/// Parameters that are not learned are data.
+fn add_known_parameters(layout: &mut Layout, table: &ParameterTable, arrays: &[ParameterArray]) {
+    for array in arrays {
+        let value = match &table.parameters[array.k].prior {
+            ParameterPrior::Scalar(prior) => prior.fixed_value(),
+            ParameterPrior::Scale(prior) => prior.fixed_sd(),
+            ParameterPrior::Matrix { .. } => None,
+        };
+        if let Some(value) = value {
+            let mut fixed = constant(&array.name, &[], &[value]);
+            fixed.array.attributes.clone_from(&array.attributes);
             layout.fixed.push(fixed);
         }
-        Ok(())
     }
 }
 
@@ -280,23 +277,73 @@ fn constant(name: &str, dims: &[(&str, usize)], values: &[f64]) -> Fixed {
     Fixed::new(format!("constant_data/{name}"), DataType::Float64, dims, numbers(values.iter().copied()))
 }
 
-/// A parameter's name is the name of a folder and of a variable beside the states and the coordinates.
-pub(super) fn check_name(name: &str) -> Result<(), StoreError> {
-    let refuse = |message| Err(StoreError::Name { name: name.to_owned(), message });
-    if ["x", "chain", "draw", "time", "state", "sequence"].contains(&name) {
-        return refuse("this name is taken in the store");
+/// Names that the store needs itself.
+const TAKEN: [&str; 28] = [
+    "x",
+    "u",
+    "chain",
+    "draw",
+    "time",
+    "state",
+    "output",
+    "input",
+    "sequence",
+    "sequence_index",
+    "sequence_first_row",
+    "component",
+    "inducing",
+    "frequency",
+    "radius",
+    "x_shift",
+    "x_scale",
+    "u_shift",
+    "u_scale",
+    "y_shift",
+    "y_scale",
+    "inducing_inputs",
+    "inducing_inputs_internal",
+    "basis_functions",
+    "box_center_internal",
+    "box_half_width_internal",
+    "frequency_directions",
+    "frequency_radii",
+];
+
+/// The array of a hyper-parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ParameterArray {
+    /// Place in theta.
+    pub k: usize,
+    /// The parameter's name, as far as a folder and a NetCDF variable can have it.
+    pub name: String,
+    /// The name itself, where that is another one.
+    pub attributes: Attributes,
+}
+
+impl ParameterArray {
+    /// One for each name: `_` for what folders cannot hold, and one more `_` where a name is taken.
+    pub(super) fn all(names: impl IntoIterator<Item = String>) -> Vec<Self> {
+        let mut arrays: Vec<Self> = Vec::new();
+        for (k, given) in names.into_iter().enumerate() {
+            let strange = |c: char| c.is_control() || "/\\:*?\"<>|".contains(c);
+            let mut name: String = given.trim().chars().map(|c| if strange(c) { '_' } else { c }).collect();
+            if name.is_empty() || name.ends_with('.') || name.len() > 200 {
+                name = format!("parameter_{k}");
+            }
+            if name.starts_with("__") {
+                name.insert(0, 'p');
+            }
+            while TAKEN.contains(&name.as_str()) || arrays.iter().any(|other| other.name == name) {
+                name.push('_');
+            }
+            let mut attributes = Attributes::new();
+            if name != given {
+                attributes.insert("long_name".into(), given.into());
+            }
+            arrays.push(Self { k, name, attributes });
+        }
+        arrays
     }
-    let strange = |c: char| c.is_control() || "/\\:*?\"<>|".contains(c);
-    if name.chars().any(strange) {
-        return refuse("names must not contain any of / \\ : * ? \" < > |");
-    }
-    if name.trim() != name || name.is_empty() || name.starts_with("__") || name.ends_with('.') {
-        return refuse("names must not be empty, begin with __ or a space, or end with a dot or a space");
-    }
-    if name.len() > 200 {
-        return refuse("names must be shorter than 200 bytes");
-    }
-    Ok(())
 }
 
 /// Phases in words.

@@ -1,6 +1,6 @@
 //! The only place that changes files, so that tests can make every single change fail.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,12 @@ use super::error::StoreError;
 
 /// Ending of files that are not yet under their own name; a crash may leave some behind.
 pub(super) const TEMPORARY: &str = "gpssm-tmp";
+
+/// Files that are waited for at the same time.
+const WAITING: usize = 4;
+
+/// A file and what is to be in it.
+pub(super) type File = (PathBuf, Vec<u8>);
 
 /// What the store does to a file system.
 pub(super) trait Disk: Send + Sync {
@@ -28,7 +34,7 @@ pub(super) struct RealDisk;
 
 impl Disk for RealDisk {
     fn write(&self, path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
-        let mut file = File::create(path)?;
+        let mut file = fs::File::create(path)?;
         file.write_all(bytes)?;
         if durable { file.sync_all() } else { Ok(()) }
     }
@@ -39,7 +45,7 @@ impl Disk for RealDisk {
 
     fn sync(&self, path: &Path) -> io::Result<()> {
         // Only Unix opens folders as files; elsewhere the names are in the hands of the system.
-        if cfg!(unix) || path.is_file() { File::open(path)?.sync_all() } else { Ok(()) }
+        if cfg!(unix) || path.is_file() { fs::File::open(path)?.sync_all() } else { Ok(()) }
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
@@ -63,6 +69,55 @@ impl dyn Disk + '_ {
             _ => Ok(()),
         }
     }
+
+    /// The same for several files, durable; each of them is replaced in one step, not all together.
+    pub(super) fn replace_all(&self, files: &[File]) -> Result<(), StoreError> {
+        in_parallel(files, |(path, bytes)| {
+            let temporary = temporary(path);
+            self.write(&temporary, bytes, true).map_err(StoreError::io(&temporary))
+        })?;
+        for (path, _) in files {
+            self.rename(&temporary(path), path).map_err(StoreError::io(path))?;
+        }
+        let mut folders: Vec<&Path> = files.iter().filter_map(|(path, _)| path.parent()).collect();
+        folders.dedup();
+        self.sync_all(&folders)
+    }
+
+    /// Makes files and folders survive the loss of power.
+    pub(super) fn sync_all(&self, paths: &[impl AsRef<Path> + Sync]) -> Result<(), StoreError> {
+        in_parallel(paths, |path| self.sync(path.as_ref()).map_err(StoreError::io(path.as_ref())))
+    }
+}
+
+/// Runs `f` on all items, some at a time: a disk that is waited for by several takes the changes of all of them to
+/// safety at once.
+fn in_parallel<T: Sync>(
+    items: &[T],
+    f: impl Fn(&T) -> Result<(), StoreError> + Sync,
+) -> Result<(), StoreError> {
+    let share = items.len().div_ceil(WAITING).max(1);
+    std::thread::scope(|scope| {
+        let mut results = Vec::new();
+        let mut threads = Vec::new();
+        for part in items.chunks(share) {
+            let work = || part.iter().try_for_each(&f);
+            if part.len() == items.len() {
+                results.push(work());
+            } else {
+                // Without a thread it takes longer.
+                match std::thread::Builder::new().spawn_scoped(scope, work) {
+                    Ok(thread) => threads.push(thread),
+                    Err(_) => results.push(part.iter().try_for_each(&f)),
+                }
+            }
+        }
+        results.extend(threads.into_iter().map(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }));
+        results.into_iter().collect()
+    })
 }
 
 /// Where a file is written before it gets its name.

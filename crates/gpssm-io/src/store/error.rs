@@ -53,14 +53,6 @@ pub enum StoreError {
         /// What differs.
         message: String,
     },
-    /// A parameter whose name cannot be that of an array.
-    #[error("parameter \"{name}\": {message}: give it another name")]
-    Name {
-        /// The name.
-        name: String,
-        /// Why not.
-        message: &'static str,
-    },
     /// A description that contradicts itself.
     #[error("run: {message}")]
     Description {

@@ -6,7 +6,7 @@ use gpssm::mcmc::sink::Phase;
 use serde_json::Value;
 
 use super::codec;
-use super::description::check_name;
+use super::description::ParameterArray;
 use super::error::StoreError;
 use super::statistics::FIELDS;
 use super::tree::{Array, Attributes, DataType, Node, Tree, texts};
@@ -121,7 +121,7 @@ impl Blocks {
 
 impl Column {
     /// All arrays of draws: learned parameters by name, states, statistics.
-    pub(super) fn all(learned: &[(usize, String)], n_rows: u64, n_x: u64, blocks: Blocks) -> Vec<Self> {
+    pub(super) fn all(learned: &[ParameterArray], n_rows: u64, n_x: u64, blocks: Blocks) -> Vec<Self> {
         let scalar = |group, name: &str, data_type, source| Self {
             group,
             name: name.to_owned(),
@@ -132,8 +132,13 @@ impl Column {
             attributes: Attributes::new(),
         };
         let number = DataType::Float64;
-        let mut columns: Vec<Self> =
-            learned.iter().map(|(k, name)| scalar("posterior", name, number, Source::Theta(*k))).collect();
+        let mut columns: Vec<Self> = learned
+            .iter()
+            .map(|array| Self {
+                attributes: array.attributes.clone(),
+                ..scalar("posterior", &array.name, number, Source::Theta(array.k))
+            })
+            .collect();
         columns.push(Self {
             rest: vec![("time", n_rows), ("state", n_x)],
             block: blocks.paths,
@@ -325,9 +330,6 @@ impl Layout {
         let Some(names) = attributes.get("parameters").and_then(texts) else {
             return refuse("the list of parameters is missing");
         };
-        if names.iter().any(|name| check_name(name).is_err()) {
-            return refuse("a parameter has an impossible name");
-        }
         let (Some([scalars]), Some([1, paths, n_rows, n_x])) =
             (chunk_of::<1>(tree, "posterior/draw"), chunk_of::<4>(tree, "posterior/x"))
         else {
@@ -339,9 +341,8 @@ impl Layout {
             return refuse("the array of states has an impossible size");
         }
         let blocks = Blocks { scalars, paths };
-        let learned = names.into_iter().enumerate();
-        let learned: Vec<_> =
-            learned.filter(|(_, name)| tree.array(&format!("posterior/{name}")).is_some()).collect();
+        let is_learned = |array: &ParameterArray| tree.array(&format!("posterior/{}", array.name)).is_some();
+        let learned: Vec<_> = ParameterArray::all(names).into_iter().filter(is_learned).collect();
         let columns = Column::all(&learned, n_rows, n_x, blocks);
         let layout = Self { attributes, chains, constants, fixed, columns, blocks };
         // What was understood must be all that there is.

@@ -20,6 +20,10 @@ use super::writer::{state_bytes, write_draw_numbers};
 /// Configuration, data, seed and version must agree, and no chain may be in two of them. The sources are left as
 /// they are.
 pub fn merge(sources: &[PathBuf], target: &Path) -> Result<(), StoreError> {
+    merge_on(&RealDisk, sources, target)
+}
+
+pub(super) fn merge_on(disk: &dyn Disk, sources: &[PathBuf], target: &Path) -> Result<(), StoreError> {
     let runs: Vec<StoredRun> = sources.iter().map(|path| StoredRun::open(path)).collect::<Result<_, _>>()?;
     let mut chains: Vec<(u32, &StoredRun, usize)> = Vec::new();
     for run in &runs {
@@ -33,17 +37,16 @@ pub fn merge(sources: &[PathBuf], target: &Path) -> Result<(), StoreError> {
     let layout = common(&runs, chains.iter().map(|(id, ..)| *id).collect())?;
     let committed: Vec<Committed> =
         chains.iter().map(|(_, run, index)| run.committed[*index].clone()).collect();
-    let disk = RealDisk;
-    let building = Building::new(target, &layout, &committed, &disk)?;
+    let building = Building::new(target, &layout, &committed, disk)?;
     for (place, (_, run, index)) in chains.iter().enumerate() {
-        copy(run, *index, &building.folder, place, &disk)?;
+        copy(run, *index, &building.folder, place, disk)?;
     }
     for phase in [Phase::Tune, Phase::Sample] {
         for block in 0..n_numbered(&layout, &committed, phase) {
-            write_draw_numbers(&disk, &building.folder, &layout, phase, block)?;
+            write_draw_numbers(disk, &building.folder, &layout, phase, block)?;
         }
     }
-    building.finish(&disk)?;
+    building.finish(disk)?;
     Ok(())
 }
 
@@ -96,13 +99,15 @@ fn copy(
                 let raw = read_block(run.path(), column, phase, index, block, rows)?;
                 let path = chunk_path(target, column, phase, place, block);
                 let rows = &raw[..rows as usize * column.row_bytes()];
-                disk.replace(&path, &encode_padded(&path, column, rows)?, true)?;
+                let bytes = encode_padded(&path, column, rows)?;
+                disk.write(&path, &bytes, true).map_err(StoreError::io(&path))?;
             }
         }
     }
     if let Some(state) = run.state(index)? {
         let bytes = state_bytes(run.layout.chains[index], &state)?;
-        disk.replace(&target.join(STATES).join(&run.committed[index].state), &bytes, true)?;
+        let path = target.join(STATES).join(&run.committed[index].state);
+        disk.write(&path, &bytes, true).map_err(StoreError::io(&path))?;
     }
     Ok(())
 }

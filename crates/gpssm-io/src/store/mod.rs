@@ -11,8 +11,9 @@
 //!
 //! Sequences follow each other along `time`, with their label in the coordinate `sequence`. Without warm-up there
 //! are no `warmup_` groups. Hyper-parameters keep the names that they have everywhere, such as
-//! `f1.se.ell[x1]`: arrays of their own rather than vectors, so that summaries name them the same way. Names
-//! that cannot be names of folders, or that the store needs itself, are refused.
+//! `f1.se.ell[x1]`: arrays of their own rather than vectors, so that summaries name them the same way. A name that
+//! no folder can have, or that the store needs itself, is changed a little, with the true one in the attribute
+//! `long_name`.
 //!
 //! # Commits
 //!

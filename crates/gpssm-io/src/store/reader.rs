@@ -13,6 +13,7 @@ use gpssm::scaling::{Affine, Scaling};
 use gpssm::{Points, Record, Sequence};
 
 use super::codec::to_numbers;
+use super::description::ParameterArray;
 use super::error::StoreError;
 use super::files::{ROOT, read_block, read_root, read_state, rows_in_block};
 use super::layout::{Column, Committed, Layout, Source};
@@ -274,8 +275,8 @@ impl StoredRun {
             None => Some(0.0),
         };
         let learned = |k: usize| self.layout.columns.iter().any(|column| column.source == Source::Theta(k));
-        let names = self.parameters().into_iter().enumerate();
-        names.map(|(k, name)| if learned(k) { Some(0.0) } else { value(name) }).collect()
+        let arrays = ParameterArray::all(self.parameters().into_iter().map(str::to_owned));
+        arrays.iter().map(|array| if learned(array.k) { Some(0.0) } else { value(&array.name) }).collect()
     }
 
     fn find_scaling(&self) -> Option<Scaling> {

@@ -15,12 +15,14 @@ use super::error::StoreError;
 use super::files::{ROOT, STATES, state_name};
 use super::layout::{Committed, Layout, chunk_name, draw_coordinates};
 use super::lock::Lock;
-use super::tree::{Node, Tree};
+use super::tree::Tree;
 
 /// Draws that were taken longer ago than this are committed with the next one.
 pub(super) const INTERVAL: Duration = Duration::from_secs(5);
-/// A commit is followed by at least so many times its own duration without one, however slow the disk.
+/// A commit is followed by at least so many times its own duration without one, if the disk is slow, but not by
+/// more than so many intervals.
 const REST: u32 = 20;
+const MOST: u32 = 12;
 
 /// A run on the disk, open for writing: a [`Sink`] for its draws.
 ///
@@ -115,7 +117,8 @@ impl Store {
         writer.make_room(self.disk.as_ref(), &self.folder, columns)?;
         writer.push(draw, columns)?;
         let ends = if draw.phase == Phase::Sample { self.draws } else { tune };
-        let wait = self.interval.max(writer.cost * REST);
+        let slow = writer.cost.saturating_mul(REST).min(self.interval.saturating_mul(MOST));
+        let wait = self.interval.max(slow);
         if writer.count() == ends || writer.last_commit.elapsed() >= wait {
             self.commit(writer)?;
         }
@@ -129,13 +132,13 @@ impl Store {
         let Some(state) = writer.state.as_ref().filter(|_| old.warmup + old.draws < writer.sweeps()) else {
             return Ok(());
         };
-        for (buffer, column) in writer.buffers.iter_mut().zip(&self.layout.columns) {
-            buffer.write(self.disk.as_ref(), &self.folder, column, writer.phase, writer.index)?;
-        }
         let bytes = state_bytes(writer.id, state)?;
         let name = state_name(writer.id, writer.sweeps(), &bytes);
         let states = self.folder.join(STATES);
-        self.disk.replace(&states.join(&name), &bytes, true)?;
+        let mut files = writer.files(&self.folder, &self.layout.columns, |_, _| true)?;
+        files.push((states.join(&name), bytes));
+        self.disk.replace_all(&files)?;
+        writer.buffers.iter_mut().for_each(|buffer| buffer.on_disk = buffer.raw.len());
         let committed = Committed { warmup: writer.warmup, draws: writer.draws, state: name };
         self.commit_root(writer, committed)?;
         if !old.state.is_empty() {
@@ -180,19 +183,13 @@ impl Store {
 
     /// What was written once need not be durable before the first draw is.
     fn make_durable(&self) -> Result<(), StoreError> {
-        let sync = |path: &Path| self.disk.sync(path).map_err(StoreError::io(path));
-        for fixed in &self.layout.fixed {
-            sync(&self.folder.join(&fixed.path).join(fixed.chunk()))?;
-            sync(&self.folder.join(&fixed.path))?;
-        }
-        let tree = self.layout.tree(&[]);
-        for (path, _) in tree.nodes.iter().filter(|(_, node)| matches!(node, Node::Group(_))) {
-            sync(&self.folder.join(path))?;
-        }
-        match self.folder.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => sync(parent),
-            _ => Ok(()),
-        }
+        let fixed = self.layout.fixed.iter().map(|fixed| self.folder.join(&fixed.path).join(fixed.chunk()));
+        self.disk.sync_all(&fixed.collect::<Vec<_>>())?;
+        let nodes = self.layout.tree(&[]).nodes;
+        let mut folders: Vec<PathBuf> = nodes.iter().map(|(path, _)| self.folder.join(path)).collect();
+        folders.push(self.folder.clone());
+        folders.extend(self.folder.parent().filter(|parent| parent.is_dir()).map(Path::to_path_buf));
+        self.disk.sync_all(&folders)
     }
 }
 
@@ -218,11 +215,10 @@ pub(super) fn write_draw_numbers(
     let n = layout.blocks.scalars as i64;
     let first = block as i64 * n;
     let raw = codec::integers(first..first + n);
-    for array in draw_coordinates(phase) {
-        let path = folder.join(array).join(chunk_name(&[block]));
-        disk.replace(&path, &codec::encode(&raw).map_err(StoreError::io(&path))?, true)?;
-    }
-    Ok(())
+    let bytes = codec::encode(&raw).map_err(StoreError::io(folder))?;
+    disk.replace_all(
+        &draw_coordinates(phase).map(|array| (folder.join(array).join(chunk_name(&[block])), bytes.clone())),
+    )
 }
 
 impl Sink for Store {

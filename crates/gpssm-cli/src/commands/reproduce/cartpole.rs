@@ -93,14 +93,16 @@ fn step(x: &State, force: f64) -> State {
     x
 }
 
-/// States and forces: the force changes at random and pulls back when the cart is far away.
+/// States and forces. The force is random, pulls back a cart that is far away, and takes a part of the swing out of the
+/// pendulum, which has no friction of its own: it swings widely but does not turn over.
 fn simulate(rng: &mut ChaCha8Rng, rows: usize) -> (Vec<State>, Vec<f64>) {
     let (mut x, mut u) = (vec![[0.0; 4]], Vec::new());
     for t in 0..rows {
+        let [position, velocity, spin, angle] = x[t];
         let noise: f64 = rng.sample(StandardNormal);
-        let force = (0.4 * FORCE * noise - 2.0 * x[t][0] - 1.0 * x[t][1]).clamp(-FORCE, FORCE);
-        u.push(force);
-        x.push(step(&x[t], force));
+        let force = 0.25 * FORCE * noise - position - velocity + 0.3 * spin * angle.cos();
+        u.push(force.clamp(-FORCE, FORCE));
+        x.push(step(&x[t], u[t]));
     }
     x.truncate(rows);
     (x, u)

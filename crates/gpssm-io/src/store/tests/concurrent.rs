@@ -32,7 +32,7 @@ fn threads_and_deaths_leave_the_same_bytes() {
     unbroken(&reference, &problem, &settings);
     let expected = snapshot(&reference);
     let description = Description::new(&problem, &settings);
-    for round in 0..12u64 {
+    for round in 0..8u64 {
         let path = folder.path().join("run");
         let breaks_at = (noise(2, round, 0).abs() * 6000.0) as u64;
         let interval = if round % 2 == 0 { AT_ONCE } else { Duration::from_micros(300) };
@@ -57,7 +57,7 @@ fn threads_and_deaths_leave_the_same_bytes() {
 fn readers_see_whole_draws_while_a_run_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run");
-    let (problem, settings) = (problem(1), settings(2, 5, 80));
+    let (problem, settings) = (problem(1), settings(2, 5, 40));
     let description = Description::new(&problem, &settings);
     let store = create(FaultyDisk::sound(), &path, &description).unwrap().with_commit_interval(AT_ONCE);
     let finished = AtomicBool::new(false);
@@ -78,7 +78,7 @@ fn readers_see_whole_draws_while_a_run_is_written() {
                 assert_eq!(draws.theta.len() as u64, length.draws);
             }
             if done {
-                assert_eq!(last, 80);
+                assert_eq!(last, 40);
                 break;
             }
         }

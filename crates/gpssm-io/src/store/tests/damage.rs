@@ -36,12 +36,10 @@ fn damages(bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
         return all;
     }
     let n = bytes.len();
-    for i in [0, 1, n / 3, n / 2, n - 5.min(n), n - 1] {
-        for bit in [0, 3, 7] {
-            let mut flipped = bytes.to_vec();
-            flipped[i] ^= 1 << bit;
-            all.push(Some(flipped));
-        }
+    for (i, bit) in [(0, 0), (n / 3, 3), (n / 2, 0), (n - 5.min(n), 7), (n - 1, 1)] {
+        let mut flipped = bytes.to_vec();
+        flipped[i] ^= 1 << bit;
+        all.push(Some(flipped));
     }
     all.extend([0, n / 2, n - 1].map(|len| Some(bytes[..len].to_vec())));
     all.push(Some([bytes, &[0]].concat()));
@@ -52,7 +50,7 @@ fn damages(bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
 fn flips_and_cuts_in_every_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run");
-    let (problem, settings) = (problem(1), settings(2, 3, 7));
+    let (problem, settings) = (problem(1), settings(1, 3, 5));
     unbroken(&path, &problem, &settings);
     let files = snapshot(&path);
     let whole = contents(&StoredRun::open(&path).unwrap()).unwrap();
@@ -81,7 +79,7 @@ fn flips_and_cuts_in_every_file() {
             }
         }
     }
-    assert!(refused > 500, "{refused}");
+    assert!(refused > 300, "{refused}");
 }
 
 #[test]
@@ -140,6 +138,17 @@ fn try_root(path: &Path, root: &[u8]) {
     }
 }
 
+thread_local! {
+    /// A run whose root file is replaced, and that file.
+    static RUN: (tempfile::TempDir, Vec<u8>) = {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        unbroken(&path, &problem(1), &settings(2, 2, 3));
+        let root = fs::read(path.join("zarr.json")).unwrap();
+        (folder, root)
+    };
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
@@ -149,15 +158,6 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), "[0-9a-z\\[\\]{},:\"-]"), 1..4),
         cut in any::<prop::sample::Index>(),
     ) {
-        thread_local! {
-            static RUN: (tempfile::TempDir, Vec<u8>) = {
-                let folder = tempfile::tempdir().unwrap();
-                let path = folder.path().join("run");
-                unbroken(&path, &problem(1), &settings(2, 2, 3));
-                let root = fs::read(path.join("zarr.json")).unwrap();
-                (folder, root)
-            };
-        }
         RUN.with(|(folder, root)| {
             let path = folder.path().join("run");
             try_root(&path, &bytes);
@@ -176,10 +176,8 @@ proptest! {
     /// Numbers in the right places, of any size.
     #[test]
     fn counts_of_any_size_are_read_or_refused(old in 0usize..6, new in any::<u64>()) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("run");
-        unbroken(&path, &problem(1), &settings(2, 2, 3));
-        let root = fs::read_to_string(path.join("zarr.json")).unwrap();
+        let (path, root) = RUN.with(|(folder, root)| (folder.path().join("run"), root.clone()));
+        let root = String::from_utf8(root).unwrap();
         let words = ["[3,3]", "[2,3]", "[2,3,10,1]", "[1,2,10,1]", "[4]", "[10]"];
         let word = words[old];
         prop_assert!(root.contains(word));

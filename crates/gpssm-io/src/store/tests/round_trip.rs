@@ -144,12 +144,15 @@ fn another_run_is_not_resumed() {
 }
 
 #[test]
-fn names_that_cannot_be_folders_are_refused() {
-    use super::super::description::check_name;
-    for name in ["", ".", "..", "a/b", "__hidden", "x", "draw", "a\n", " a", "a\\b", "a:b"] {
-        assert!(check_name(name).is_err(), "{name:?}");
-    }
-    for name in ["a", "f1.se.ell[x1]", "process_chol[2,1]", "α"] {
-        assert!(check_name(name).is_ok(), "{name:?}");
-    }
+fn names_that_cannot_be_folders_get_one_that_can() {
+    use super::super::description::ParameterArray;
+    let given =
+        ["a", "f1.se.ell[x1]", "sensor_sd[flow (m3/s)]", "sensor_sd[flow (m3_s)]", "x", "__h", "..", ""];
+    let arrays = ParameterArray::all(given.map(str::to_owned));
+    let names: Vec<_> = arrays.iter().map(|array| array.name.as_str()).collect();
+    let flow = "sensor_sd[flow (m3_s)]";
+    let expected = ["a", given[1], flow, &format!("{flow}_"), "x_", "p__h", "parameter_6", "parameter_7"];
+    assert_eq!(names, expected);
+    assert_eq!(arrays[2].attributes["long_name"], given[2]);
+    assert!(arrays[1].attributes.is_empty());
 }
