@@ -63,7 +63,9 @@ pub fn make_way_for_file(out: &Path, overwrite: bool) -> Result<(), Failure> {
             Err(Failure::input(format!("{} exists: {advice}", out.display())))
         }
         Ok(there) if there.is_file() => Ok(()),
-        Ok(_) => Err(Failure::input(format!("{}: not a plain file, so it is not overwritten", out.display()))),
+        Ok(_) => {
+            Err(Failure::input(format!("{}: not a plain file, so it is not overwritten", out.display())))
+        }
     }
 }
 

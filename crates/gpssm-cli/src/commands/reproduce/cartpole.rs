@@ -2,7 +2,7 @@
 //!
 //! The equations and parameters are those of Deisenroth, *Efficient Reinforcement Learning using Gaussian Processes*
 //! (2010), appendix C: cart 0.5 kg, pendulum 0.5 kg and 0.6 m long, friction 0.1 N s/m, g = 9.82 m/s^2; the angle is
-//! counted from the hanging position.
+//! counted from the hanging position. Small random disturbances act between observations, as the model assumes.
 
 use std::path::PathBuf;
 
@@ -34,6 +34,8 @@ const STEPS: usize = 10;
 const FORCE: f64 = 10.0;
 /// Standard deviation of the observations: m, m/s, rad/s, rad.
 const NOISE: [f64; 4] = [0.02, 0.05, 0.1, 0.03];
+/// Standard deviation of the disturbances between observations, the same units.
+const DISTURBANCE: [f64; 4] = [0.005, 0.03, 0.08, 0.01];
 const NAMES: [&str; 4] = ["position", "velocity", "angular_velocity", "angle"];
 const TRAINING: usize = 100;
 const TEST: usize = 500;
@@ -102,7 +104,8 @@ fn simulate(rng: &mut ChaCha8Rng, rows: usize) -> (Vec<State>, Vec<f64>) {
         let noise: f64 = rng.sample(StandardNormal);
         let force = 0.25 * FORCE * noise - position - velocity + 0.3 * spin * angle.cos();
         u.push(force.clamp(-FORCE, FORCE));
-        x.push(step(&x[t], u[t]));
+        let next = step(&x[t], u[t]);
+        x.push(std::array::from_fn(|d| next[d] + DISTURBANCE[d] * rng.sample::<f64, _>(StandardNormal)));
     }
     x.truncate(rows);
     (x, u)
