@@ -7,7 +7,7 @@ use gpssm::posterior::distil::DistilOptions;
 use gpssm::posterior::thin::ThinMethod;
 use serde_json::json;
 
-use crate::commands::fit::make_way;
+use crate::commands::fit::make_way_for_file;
 use crate::failure::Failure;
 use crate::learned::{DrawArgs, Learned};
 use crate::table::number;
@@ -97,7 +97,7 @@ pub fn distil(args: &DistilArgs) -> Result<u8, Failure> {
     let learned = Learned::open(&args.run, args.draws)?;
     let options = DistilOptions { size: args.size, tolerance: args.tolerance, ..DistilOptions::default() };
     let distilled = learned.posterior.distil(&options)?;
-    make_way(&args.out, args.overwrite, "choose another name with -o, or --overwrite it")?;
+    make_way_for_file(&args.out, args.overwrite)?;
     let text = serde_json::to_string(&distilled).map_err(Failure::other)?;
     std::fs::write(&args.out, text).map_err(|error| Failure::writing(&args.out, &error))?;
     for (d, name) in learned.run.problem.model().state_names().iter().enumerate() {

@@ -39,25 +39,32 @@ fn default_out(args: &FitArgs) -> PathBuf {
     Path::new(stem).with_extension("zarr")
 }
 
-/// Refuses to replace what is there, unless it was asked for.
+/// Refuses to replace what is there, unless it was asked for and is a store of this program.
 pub fn make_way(out: &Path, overwrite: bool, advice: &str) -> Result<(), Failure> {
-    if !out.exists() {
+    if out.symlink_metadata().is_err() {
         return Ok(());
     }
     if !overwrite {
         return Err(Failure::input(format!("{} exists: {advice}", out.display())));
     }
-    let removed = if out.is_dir() {
-        // Only what this program made is removed.
-        if !out.join("zarr.json").is_file() {
-            let message = format!("{}: not a posterior store, so it is not overwritten", out.display());
-            return Err(Failure::input(message));
+    if !out.is_dir() || !out.join("zarr.json").is_file() || !out.join("state").is_dir() {
+        let message = format!("{}: not a posterior store, so it is not overwritten", out.display());
+        return Err(Failure::input(message));
+    }
+    std::fs::remove_dir_all(out).map_err(|error| Failure::writing(out, &error))
+}
+
+/// Refuses to replace a file, unless it was asked for and is a plain one.
+pub fn make_way_for_file(out: &Path, overwrite: bool) -> Result<(), Failure> {
+    match out.symlink_metadata() {
+        Err(_) => Ok(()),
+        Ok(_) if !overwrite => {
+            let advice = "choose another name with -o, or --overwrite it";
+            Err(Failure::input(format!("{} exists: {advice}", out.display())))
         }
-        std::fs::remove_dir_all(out)
-    } else {
-        std::fs::remove_file(out)
-    };
-    removed.map_err(|error| Failure::writing(out, &error))
+        Ok(there) if there.is_file() => Ok(()),
+        Ok(_) => Err(Failure::input(format!("{}: not a plain file, so it is not overwritten", out.display()))),
+    }
 }
 
 /// Samples, and says what came of it.

@@ -3,7 +3,7 @@
 use gpssm_io::config::{guess_columns, starter};
 
 use crate::args::InitArgs;
-use crate::commands::fit::make_way;
+use crate::commands::fit::make_way_for_file;
 use crate::failure::Failure;
 
 /// Runs the command; the exit code.
@@ -13,7 +13,7 @@ pub fn run(args: &InitArgs) -> Result<u8, Failure> {
     match &args.out {
         None => print!("{text}"),
         Some(out) => {
-            make_way(out, args.overwrite, "choose another name with -o, or --overwrite it")?;
+            make_way_for_file(out, args.overwrite)?;
             std::fs::write(out, text).map_err(|error| Failure::writing(out, &error))?;
             eprintln!("{} written. Look at it, then: gpssm fit {0}", out.display());
         }
