@@ -33,9 +33,9 @@ const STEPS: usize = 10;
 /// Largest force, N.
 const FORCE: f64 = 10.0;
 /// Standard deviation of the observations: m, m/s, rad/s, rad.
-const NOISE: [f64; 4] = [0.02, 0.05, 0.1, 0.03];
+const NOISE: [f64; 4] = [0.005, 0.02, 0.05, 0.005];
 /// Standard deviation of the disturbances between observations, the same units.
-const DISTURBANCE: [f64; 4] = [0.005, 0.03, 0.08, 0.01];
+const DISTURBANCE: [f64; 4] = [0.01, 0.05, 0.1, 0.02];
 const NAMES: [&str; 4] = ["position", "velocity", "angular_velocity", "angle"];
 const TRAINING: usize = 100;
 const TEST: usize = 500;
