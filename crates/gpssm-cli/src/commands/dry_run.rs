@@ -27,7 +27,7 @@ fn seconds_per_sweep(problem: &Problem, settings: &Settings) -> Result<Option<f6
     quick.start.restarts = 1;
     quick.start.particles = Some(50);
     let problem = prepare(problem, &quick)?;
-    let Some(start) = gpssm::mcmc::start::find_start(&problem, &quick, 0, &mut |_| true)? else {
+    let Some(start) = gpssm::mcmc::start::find_start(&problem, &quick, 0, &mut |_, _| true)? else {
         return Ok(None);
     };
     let mut chain = Chain::new(&problem, settings.filter_options(), settings.seed, 0, start.state);
