@@ -201,4 +201,6 @@ fn draws_that_do_not_fit_are_refused() {
     odd[1] =
         ChainDraws { theta: odd[1].theta[..1].to_vec(), paths: odd[1].paths[..1].to_vec(), info: Vec::new() };
     check(&report(&input(&problem, &odd)).unwrap());
+    odd[0] = ChainDraws::default();
+    check(&report(&input(&problem, &odd)).unwrap());
 }

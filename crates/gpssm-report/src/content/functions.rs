@@ -10,7 +10,7 @@ use gpssm::posterior::predict::{Prediction, Target};
 use gpssm::posterior::{Posterior, WeightedDraw};
 
 use super::statistics::{mean, quantile, sort, spaced};
-use super::{ReportInput, scattered, some_draws};
+use super::{ReportInput, all_draws, scattered, some_draws};
 use crate::Error;
 
 /// Draws that the mixtures are made of, at the most.
@@ -136,7 +136,8 @@ fn prior_means(input: &ReportInput, theta: &[f64], points: &Points) -> Vec<f64> 
 /// How many draws the budget allows.
 fn n_draws(input: &ReportInput, n_points: usize) -> usize {
     let n = input.problem.record().n_transitions() as f64;
-    let known = input.problem.bind_transition(&input.chains[0].theta.first().cloned().unwrap_or_default());
+    let (chain, draw) = all_draws(input)[0];
+    let known = input.problem.bind_transition(&input.chains[chain].theta[draw]);
     let learned = known.kernels.iter().filter(|kernel| !kernel.is_zero()).count() as f64;
     let flops = match input.problem.basis() {
         None => learned * (n.powi(3) / 3.0 + n * n * n_points as f64),

@@ -219,7 +219,7 @@ fn autocorrelation(runs: &[Vec<f64>], lags: usize) -> Vec<f64> {
     (1..=lags).map(at).collect()
 }
 
-/// Upper quantile of a binomial count, by its normal approximation with a correction.
+/// Where 95 % of binomial counts lie, by the normal approximation with a correction for whole numbers.
 fn binomial_band(n: usize, p: f64) -> (f64, f64) {
     let (center, spread) = (n as f64 * p, (n as f64 * p * (1.0 - p)).sqrt());
     ((center - 1.96 * spread - 0.5).max(0.0), center + 1.96 * spread + 0.5)
