@@ -119,7 +119,7 @@ pub struct FitArgs {
     #[arg(long, value_name = "COLUMN", help_heading = "Data")]
     pub sequence: Option<String>,
     /// Rows to use, counted from 1, such as 1:148.
-    #[arg(long, value_name = "FIRST:LAST", help_heading = "Data")]
+    #[arg(long, value_name = "FIRST:LAST", allow_hyphen_values = true, help_heading = "Data")]
     pub rows: Option<String>,
     /// Use every k-th row of each sequence.
     #[arg(long, value_name = "K", help_heading = "Data")]
@@ -143,7 +143,7 @@ pub struct FitArgs {
     #[arg(long, value_name = "DYNAMICS", help_heading = "Model")]
     pub dynamics: Option<String>,
     /// Draws kept of each chain [default: 500].
-    #[arg(long, value_name = "N", help_heading = "Sampler")]
+    #[arg(long, value_name = "N", help_heading = "Sampler", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     pub draws: Option<u64>,
     /// Warm-up sweeps of each chain [default: 300].
     #[arg(long, value_name = "N", help_heading = "Sampler")]
@@ -178,7 +178,7 @@ pub struct FitArgs {
     /// Go on with this run, after a crash or for more draws (--draws).
     #[arg(long, value_name = "RUN", conflicts_with_all = ["input", "model", "out", "overwrite", "set", "chain_id",
         "y", "u", "time", "dt", "sequence", "rows", "every", "states", "lags", "kernel", "mean", "sensor", "dynamics",
-        "tune", "chains", "particles", "seed"])]
+        "tune", "chains", "particles", "seed", "dry_run"])]
     pub resume: Option<PathBuf>,
     /// What is said.
     #[command(flatten)]

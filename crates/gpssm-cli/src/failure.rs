@@ -1,6 +1,7 @@
 //! How the program ends when it cannot go on.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use gpssm_io::config::{ConfigError, RunError};
@@ -41,14 +42,51 @@ impl Failure {
 
     /// A file that could not be written.
     pub fn writing(path: &Path, error: &std::io::Error) -> Self {
-        Self::other(format!("{}: cannot be written: {error}", path.display()))
+        let message = format!("{}: cannot be written: {error}", path.display());
+        if is_of_the_path(error.kind()) { Self::input(message) } else { Self::other(message) }
     }
+
+    /// The message in one line, whatever file names and parsers put into it.
+    pub fn line(&self) -> String {
+        let plain = |c: char| if c.is_control() { ' ' } else { c };
+        self.message.chars().map(plain).collect::<String>().trim().to_owned()
+    }
+}
+
+/// The option that sets what the engine calls by this name.
+fn option(key: &str) -> String {
+    let name = match key {
+        "k" => "keep",
+        "n_paths" => "paths",
+        "n_samples" => "samples",
+        other => other,
+    };
+    format!("--{}", name.replace('_', "-"))
+}
+
+/// Whether another path or other rights would do: that is the user's to change. A full disk is not.
+fn is_of_the_path(kind: ErrorKind) -> bool {
+    use ErrorKind::{
+        AlreadyExists, InvalidFilename, IsADirectory, NotADirectory, NotFound, PermissionDenied,
+        ReadOnlyFilesystem,
+    };
+    let kinds = [
+        AlreadyExists,
+        InvalidFilename,
+        IsADirectory,
+        NotADirectory,
+        NotFound,
+        PermissionDenied,
+        ReadOnlyFilesystem,
+    ];
+    kinds.contains(&kind)
 }
 
 impl From<gpssm::Error> for Failure {
     fn from(error: gpssm::Error) -> Self {
         match error {
             gpssm::Error::Sink { .. } | gpssm::Error::Numerical(_) => Self::other(error),
+            gpssm::Error::Settings { key, message } => Self::input(format!("{}: {message}", option(&key))),
             _ => Self::input(error),
         }
     }
@@ -57,9 +95,7 @@ impl From<gpssm::Error> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match &error {
-            StoreError::Io { source, .. } if source.kind() != std::io::ErrorKind::NotFound => {
-                Self::other(error)
-            }
+            StoreError::Io { source, .. } if !is_of_the_path(source.kind()) => Self::other(error),
             StoreError::Draw { .. } => Self::other(error),
             _ => Self::input(error),
         }

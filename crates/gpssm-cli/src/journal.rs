@@ -8,6 +8,7 @@ use std::time::SystemTime;
 /// `run.zarr` has its log in `run.zarr.log`.
 pub struct Journal {
     path: PathBuf,
+    is_new: bool,
 }
 
 impl Journal {
@@ -15,7 +16,16 @@ impl Journal {
     pub fn beside(store: &Path) -> Self {
         let mut name = store.as_os_str().to_owned();
         name.push(".log");
-        Self { path: name.into() }
+        let path = PathBuf::from(name);
+        Self { is_new: !path.exists(), path }
+    }
+
+    /// Takes it back, if it was begun for this run.
+    pub fn forget(&self) {
+        if self.is_new {
+            // Like adding a line, this is not worth an error.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 
     /// Adds a line with the time. A log that cannot be written does not end a run.

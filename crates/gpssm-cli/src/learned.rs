@@ -41,7 +41,7 @@ pub struct RecordArgs {
     #[arg(long, value_name = "COLUMN")]
     pub time: Option<String>,
     /// Rows to use, counted from 1, such as 149:296.
-    #[arg(long, value_name = "FIRST:LAST")]
+    #[arg(long, value_name = "FIRST:LAST", allow_hyphen_values = true)]
     pub rows: Option<String>,
     /// Use every k-th row.
     #[arg(long, value_name = "K")]
@@ -164,6 +164,22 @@ fn thinned(chains: &[ChainDraws], total: usize, most: usize) -> Vec<ChainDraws> 
         kept.push(part);
     }
     kept
+}
+
+/// Most megabytes that samples may take.
+const MOST_MB: f64 = 8000.0;
+/// Samples are held as they are drawn, put in order and summed up.
+const COPIES: f64 = 3.0;
+
+/// Refuses numbers of samples that no memory holds, `each` of so many values.
+pub fn check_room(option: &str, asked: usize, each: usize) -> Result<(), Failure> {
+    let megabytes = asked as f64 * each as f64 * 8.0 * COPIES / 1e6;
+    if megabytes > MOST_MB {
+        return Err(Failure::input(format!(
+            "{option} {asked}: needs about {megabytes:.0} MB, but {MOST_MB:.0} MB are allowed; ask for fewer"
+        )));
+    }
+    Ok(())
 }
 
 /// Says warnings on standard error.

@@ -10,24 +10,25 @@ mod monitor;
 mod output;
 mod progress;
 mod table;
+mod usage;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::Parser;
-
-use args::{Cli, Command};
+use args::Command;
 use failure::{Failure, code};
 
 fn main() -> ExitCode {
-    // Errors of clap go to standard error with code 2, like all bad input; help and version end with 0.
-    let cli = Cli::parse();
+    let cli = match usage::parse(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
     let stop = Arc::new(AtomicBool::new(false));
     match listen(&stop).and_then(|()| dispatch(&cli.command, &stop)) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            eprintln!("error: {}", failure.message);
+            eprintln!("error: {}", failure.line());
             ExitCode::from(failure.code)
         }
     }

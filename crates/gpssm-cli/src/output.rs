@@ -5,10 +5,11 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::Type;
 
 use crate::failure::Failure;
 
@@ -70,7 +71,6 @@ impl Output {
                 .csv(std::io::stdout().lock())
                 .map_err(|error| Failure::other(format!("standard output cannot be written: {error}")));
         };
-        check_ending(path)?;
         let partial = path.with_extension("partial");
         let written = File::create(&partial).and_then(|file| {
             if is_parquet(path) { self.parquet(file) } else { self.csv(std::io::BufWriter::new(file)) }
@@ -93,16 +93,19 @@ impl Output {
     }
 
     fn parquet(&self, file: File) -> std::io::Result<()> {
-        let fields: String = self
-            .columns
-            .iter()
-            .map(|(name, column)| match column {
-                Column::Numbers(_) => format!("optional double {name}; "),
-                Column::Integers(_) => format!("required int64 {name}; "),
-                Column::Texts(_) => format!("required byte_array {name} (UTF8); "),
-            })
-            .collect();
-        let schema = parse_message_type(&format!("message table {{ {fields} }}"))?;
+        let fields = self.columns.iter().map(|(name, column)| {
+            let (kind, there, text) = match column {
+                Column::Numbers(_) => (PhysicalType::DOUBLE, Repetition::OPTIONAL, None),
+                Column::Integers(_) => (PhysicalType::INT64, Repetition::REQUIRED, None),
+                Column::Texts(_) => {
+                    (PhysicalType::BYTE_ARRAY, Repetition::REQUIRED, Some(LogicalType::String))
+                }
+            };
+            let field = Type::primitive_type_builder(name, kind).with_repetition(there);
+            field.with_logical_type(text).build().map(Arc::new)
+        });
+        let schema =
+            Type::group_type_builder("table").with_fields(fields.collect::<Result<_, _>>()?).build()?;
         let properties = Arc::new(WriterProperties::builder().build());
         let mut writer = SerializedFileWriter::new(file, Arc::new(schema), properties)?;
         let mut group = writer.next_row_group()?;
@@ -134,13 +137,39 @@ fn is_parquet(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "parquet")
 }
 
-/// Refuses file names of unknown kind, before any work is done.
-pub fn check_ending(path: &Path) -> Result<(), Failure> {
-    if is_parquet(path) || path.extension().is_some_and(|ending| ending == "csv") {
-        return Ok(());
+/// Refuses, before any work is done, tables of unknown kind and places where they cannot go.
+pub fn check_table(path: &Path, read: &[&Path]) -> Result<(), Failure> {
+    if !is_parquet(path) && path.extension().is_none_or(|ending| ending != "csv") {
+        let advice = "tables are written as .csv or .parquet; choose one of them";
+        return Err(Failure::input(format!("{}: {advice}", path.display())));
     }
-    Err(Failure::input(format!(
-        "{}: tables are written as .csv or .parquet; choose one of them",
-        path.display()
-    )))
+    check_file(path, read)
+}
+
+/// Refuses a place where no file can be written, or where one of the files lies that are read.
+pub fn check_file(path: &Path, read: &[&Path]) -> Result<(), Failure> {
+    check_folder(path)?;
+    if path.is_dir() {
+        return Err(Failure::input(format!("{}: this is a folder; give the name of a file", path.display())));
+    }
+    let same =
+        |other: &&Path| matches!((path.canonicalize(), other.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    if read.iter().any(same) {
+        let advice = "this command reads it; choose another name for what is written";
+        return Err(Failure::input(format!("{}: {advice}", path.display())));
+    }
+    Ok(())
+}
+
+/// Refuses a place whose folder is not there.
+pub fn check_folder(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.is_dir()) {
+        Some(folder) => Err(Failure::input(format!(
+            "{}: there is no folder {}; make it first",
+            path.display(),
+            folder.display()
+        ))),
+        None => Ok(()),
+    }
 }

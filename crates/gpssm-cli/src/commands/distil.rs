@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::commands::fit::make_way_for_file;
 use crate::failure::Failure;
 use crate::learned::{DrawArgs, Learned};
+use crate::output::check_file;
 use crate::table::number;
 
 /// How draws are chosen.
@@ -94,10 +95,14 @@ pub fn distil(args: &DistilArgs) -> Result<u8, Failure> {
         let message = format!("{}: distilled models are .json files", args.out.display());
         return Err(Failure::input(message));
     }
+    if !(args.tolerance > 0.0 && args.tolerance.is_finite()) {
+        return Err(Failure::input(format!("--tolerance {}: must be a positive number", args.tolerance)));
+    }
+    check_file(&args.out, &[])?;
+    make_way_for_file(&args.out, args.overwrite)?;
     let learned = Learned::open(&args.run, args.draws)?;
     let options = DistilOptions { size: args.size, tolerance: args.tolerance, ..DistilOptions::default() };
     let distilled = learned.posterior.distil(&options)?;
-    make_way_for_file(&args.out, args.overwrite)?;
     let text = serde_json::to_string(&distilled).map_err(Failure::other)?;
     std::fs::write(&args.out, text).map_err(|error| Failure::writing(&args.out, &error))?;
     for (d, name) in learned.run.problem.model().state_names().iter().enumerate() {

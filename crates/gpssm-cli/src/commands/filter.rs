@@ -6,8 +6,8 @@ use clap::Args;
 use gpssm::posterior::online::OnlineOptions;
 
 use crate::failure::Failure;
-use crate::learned::{BandTable, DrawArgs, Learned, RecordArgs, warn};
-use crate::output::{Column, Output, check_ending};
+use crate::learned::{BandTable, DrawArgs, Learned, RecordArgs, check_room, warn};
+use crate::output::{Column, Output, check_table};
 use crate::progress::steps;
 
 /// Arguments of `gpssm filter`.
@@ -62,11 +62,12 @@ impl FilterArgs {
 
 /// Runs `gpssm filter`; the exit code.
 pub fn filter(args: &FilterArgs) -> Result<u8, Failure> {
-    args.out.as_deref().map_or(Ok(()), check_ending)?;
+    args.out.as_deref().map_or(Ok(()), |out| check_table(out, &[&args.run, &args.file]))?;
     let learned = Learned::open(&args.run, args.draws)?;
     let data = learned.record(&args.file, &args.record)?;
     let initial = learned.initial(&args.initial)?;
     let n_x = learned.run.problem.n_x();
+    check_room("--functions", args.functions, args.particles.saturating_mul(n_x))?;
     let (mut labels, mut times, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
     let mut columns = vec![[Vec::new(), Vec::new()]; n_x];
     for (s, sequence) in data.record.sequences().iter().enumerate() {
@@ -100,13 +101,17 @@ pub fn filter(args: &FilterArgs) -> Result<u8, Failure> {
 
 /// Runs `gpssm smooth`; the exit code.
 pub fn smooth(args: &FilterArgs) -> Result<u8, Failure> {
-    args.out.as_deref().map_or(Ok(()), check_ending)?;
+    args.out.as_deref().map_or(Ok(()), |out| check_table(out, &[&args.run, &args.file]))?;
     let learned = Learned::open(&args.run, args.draws)?;
     let data = learned.record(&args.file, &args.record)?;
     if args.initial != "model" {
         let message = format!("--initial {}: smoothing starts from p(x_0) of the model", args.initial);
         return Err(Failure::input(message));
     }
+    // All particles of all rows are kept.
+    let values = data.n_rows * learned.run.problem.n_x();
+    check_room("--functions", args.functions, args.particles.saturating_mul(values))?;
+    check_room("--paths", args.paths, values)?;
     let mut table = BandTable::new(learned.run.problem.model().state_names());
     for (s, sequence) in data.record.sequences().iter().enumerate() {
         let found = learned.posterior.smooth(sequence, args.paths, &args.options())?;

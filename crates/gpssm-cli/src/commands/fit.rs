@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use gpssm::assessment::assess;
 use gpssm_io::config::{Run, RunFile};
-use gpssm_io::fit::{Fit, LoadedRun};
+use gpssm_io::fit::{Fit, FitError, LoadedRun};
+use gpssm_io::store::StoredRun;
 use gpssm_io::table::{Data, read_record};
 
 use crate::args::{FitArgs, Speech};
@@ -15,10 +16,14 @@ use crate::commands::{dry_run, summary};
 use crate::failure::{Failure, code};
 use crate::journal::Journal;
 use crate::monitor::{Monitor, Voice, clock};
+use crate::output::check_folder;
 
 /// Runs the command; the exit code.
 pub fn run(args: &FitArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     if let Some(path) = &args.resume {
+        if args.threads == Some(0) {
+            return Err(Failure::input("--threads 0: must be at least one"));
+        }
         let fit = Fit::resume(path, args.draws, args.threads)?;
         return go(fit, args.speech, stop);
     }
@@ -27,6 +32,11 @@ pub fn run(args: &FitArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         return dry_run::run(&run, &data);
     }
     let out = args.out.clone().unwrap_or_else(|| default_out(args));
+    check_place(&out)?;
+    // Before anything is overwritten.
+    if let Some(chain) = args.chain_id.filter(|chain| *chain >= run.settings.chains) {
+        return Err(FitError::NoSuchChain { chain, chains: run.settings.chains }.into());
+    }
     make_way(&out, args.overwrite, "--resume it, choose another name with -o, or --overwrite it")?;
     let fit = Fit::begin(&out, &run, &data, args.chain_id)?;
     go(fit, args.speech, stop)
@@ -37,6 +47,19 @@ fn default_out(args: &FitArgs) -> PathBuf {
     let input = args.model.as_ref().or(args.input.as_ref());
     let stem = input.and_then(|path| path.file_stem()).unwrap_or_else(|| "run".as_ref());
     Path::new(stem).with_extension("zarr")
+}
+
+/// A store needs a folder to lie in, which is not a store itself.
+fn check_place(out: &Path) -> Result<(), Failure> {
+    check_folder(out)?;
+    match out.ancestors().skip(1).find(|folder| folder.join("zarr.json").is_file()) {
+        Some(store) => Err(Failure::input(format!(
+            "{}: lies inside the store {}; choose another place",
+            out.display(),
+            store.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Refuses to replace what is there, unless it was asked for and is a store of this program.
@@ -100,6 +123,13 @@ pub fn go(mut fit: Fit, speech: Speech, stop: &Arc<AtomicBool>) -> Result<u8, Fa
         Err(error) => {
             journal.add(&format!("ended after {}: {error}", clock(seconds)));
             let failure = Failure::from(error);
+            drop(fit);
+            if failure.code == code::BAD_INPUT && nothing_drawn(&path) {
+                // Nothing to go on with: the next try must not stumble over it.
+                journal.forget();
+                std::fs::remove_dir_all(&path).map_err(|error| Failure::writing(&path, &error))?;
+                return Err(failure);
+            }
             let resume = format!("what was drawn is kept; go on with: gpssm fit --resume {}", path.display());
             return Err(Failure { message: format!("{}; {resume}", failure.message), code: failure.code });
         }
@@ -120,6 +150,11 @@ pub fn go(mut fit: Fit, speech: Speech, stop: &Arc<AtomicBool>) -> Result<u8, Fa
         println!("\n{0} in {1}. Figures: gpssm report {0}", path.display(), clock(seconds));
     }
     Ok(0)
+}
+
+fn nothing_drawn(path: &Path) -> bool {
+    let run = StoredRun::open(path);
+    run.is_ok_and(|run| run.chains().iter().all(|chain| chain.warmup + chain.draws == 0))
 }
 
 /// Reads the data that a run file speaks of, and settles everything that it left open.

@@ -9,8 +9,8 @@ use gpssm::posterior::predict::Target;
 use gpssm_io::table::{Columns, read_record};
 
 use crate::failure::Failure;
-use crate::learned::{BandTable, DrawArgs, Learned, QUANTILES, RecordArgs, warn};
-use crate::output::{Output, check_ending};
+use crate::learned::{BandTable, DrawArgs, Learned, QUANTILES, RecordArgs, check_room, warn};
+use crate::output::{Output, check_table};
 use crate::progress::steps;
 
 /// Arguments of `gpssm predict`.
@@ -49,7 +49,7 @@ pub struct PredictArgs {
 
 /// Runs the command; the exit code.
 pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
-    args.out.as_deref().map_or(Ok(()), check_ending)?;
+    args.out.as_deref().map_or(Ok(()), |out| check_table(out, &[&args.run, &args.file]))?;
     let learned = Learned::open(&args.run, args.draws)?;
     let output = match args.horizon {
         Some(k) => ahead(args, &learned, k)?,
@@ -105,6 +105,7 @@ fn at_points(learned: &Learned, file: &Path, target: Target) -> Result<Output, F
 
 fn ahead(args: &PredictArgs, learned: &Learned, k: usize) -> Result<Output, Failure> {
     let data = learned.record(&args.file, &args.record)?;
+    check_room("--samples", args.samples, data.n_rows * data.outputs.len())?;
     let initial = learned.initial(&args.initial)?;
     let options = OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() };
     let mut table = BandTable::new(learned.run.problem.model().output_names());

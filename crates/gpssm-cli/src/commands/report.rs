@@ -9,9 +9,17 @@ use gpssm_report::{Names, ReportInput};
 use crate::args::ReportArgs;
 use crate::commands::summary;
 use crate::failure::Failure;
+use crate::output::check_file;
 
 /// Runs the command; the exit code.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
+    if let Some(out) = &args.out {
+        // What is there is replaced, so it had better be a report.
+        if out.extension().is_none_or(|ending| ending != "html" && ending != "htm") {
+            return Err(Failure::input(format!("{}: reports are .html files", out.display())));
+        }
+        check_file(out, &[])?;
+    }
     let run = LoadedRun::open(&args.run)?;
     let out = args.out.clone().unwrap_or_else(|| Path::new(&run.name).with_extension("html"));
     write(&run, &out)?;

@@ -10,7 +10,7 @@ use gpssm_io::table::Data;
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::learned::{DrawArgs, Learned, RecordArgs, warn};
+use crate::learned::{DrawArgs, Learned, RecordArgs, check_room, warn};
 use crate::progress::steps;
 use crate::table::{Table, number, number_or_dash};
 
@@ -56,6 +56,7 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
     let learned = Learned::open(&args.run, args.draws)?;
     let data = learned.record(&args.file, &args.record)?;
     let sequence = single(&data)?;
+    check_room("--paths", args.paths, data.n_rows * data.outputs.len())?;
     let after = args.after_training.then(|| learned.run.problem.sequences().len() - 1);
     let options = ScoreOptions {
         task: args.horizon.map_or(ScoreTask::Simulation, ScoreTask::Ahead),

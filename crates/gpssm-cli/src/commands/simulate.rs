@@ -10,8 +10,8 @@ use gpssm_io::config::RunFile;
 
 use crate::commands::fit;
 use crate::failure::Failure;
-use crate::learned::{BandTable, DrawArgs, Learned, RecordArgs, warn};
-use crate::output::{Column, Output, check_ending};
+use crate::learned::{BandTable, DrawArgs, Learned, RecordArgs, check_room, warn};
+use crate::output::{Column, Output, check_table};
 use crate::progress::steps;
 
 /// Arguments of `gpssm simulate`.
@@ -68,8 +68,13 @@ pub struct SimulateArgs {
 
 /// Runs the command; the exit code.
 pub fn run(args: &SimulateArgs) -> Result<u8, Failure> {
+    let read: Vec<&Path> =
+        [&args.run, &args.prior, &args.inputs].into_iter().flatten().map(PathBuf::as_path).collect();
     for path in args.out.iter().chain(&args.samples) {
-        check_ending(path)?;
+        check_table(path, &read)?;
+    }
+    if args.samples.is_some() && args.out == args.samples {
+        return Err(Failure::input("-o and --samples name the same file; choose two"));
     }
     let options = SimulateOptions {
         n_paths: args.paths,
@@ -90,12 +95,14 @@ type Labelled = (String, Vec<f64>, Simulation);
 fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
     let learned = Learned::open(run, args.draws)?;
     let n_u = learned.run.problem.model().n_u;
+    let values = learned.run.problem.n_x() + learned.run.problem.model().n_y;
     let mut done: Vec<Labelled> = Vec::new();
     if let Some(n_init) = args.n_init {
         let Some(path) = &args.inputs else {
             return Err(Failure::input("--n-init needs --inputs with a record of outputs"));
         };
         let data = learned.record(path, &args.record)?;
+        check_room("--paths", args.paths, data.n_rows * values)?;
         let filter = OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() };
         for (s, sequence) in data.record.sequences().iter().enumerate() {
             let rows = |n: usize| (0..n).map(|t| sequence.y(t).to_vec()).collect::<Vec<_>>();
@@ -127,12 +134,14 @@ fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Resu
             }
             (Some(path), _) => {
                 let data = learned.inputs(path, &args.record)?;
+                check_room("--paths", args.paths, data.n_rows * values)?;
                 let rows = data.record.sequences().iter();
                 let rows = rows.map(|s| (0..s.n_rows()).map(|t| s.y(t).to_vec()).collect::<Vec<_>>());
                 let labels = data.sequence_labels.iter().cloned().zip(data.time.iter().cloned());
                 labels.zip(rows).map(|((label, time), rows)| (label, time, rows)).collect()
             }
             (None, Some(steps)) if n_u == 0 => {
+                check_room("--steps", steps, args.paths.max(1).saturating_mul(values))?;
                 vec![("1".to_owned(), (0..=steps).map(|t| t as f64).collect(), vec![Vec::new(); steps + 1])]
             }
             (None, _) => {
@@ -158,6 +167,7 @@ fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Resu
 fn prior(args: &SimulateArgs, model: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
     let (run, data) = fit::read(&RunFile::open(model)?, None)?;
     let problem = prepare(&run.problem, &run.settings)?;
+    check_room("--paths", args.paths, data.n_rows * (problem.n_x() + problem.model().n_y))?;
     let mut done = Vec::new();
     for (s, sequence) in data.record.sequences().iter().enumerate() {
         let inputs: Vec<Vec<f64>> = (0..sequence.n_rows()).map(|t| sequence.u(t).to_vec()).collect();

@@ -71,3 +71,54 @@ pub fn differences(a: &Path, b: &Path) -> Vec<PathBuf> {
     let names: std::collections::BTreeSet<_> = a.keys().chain(b.keys()).cloned().collect();
     names.into_iter().filter(|name| a.get(name) != b.get(name)).collect()
 }
+
+/// Words of a command line; single quotes keep spaces together.
+pub fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (i, part) in line.split('\'').enumerate() {
+        if i % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+/// Options of a fit that is over in a moment.
+pub const TINY: [&str; 17] = [
+    "--quiet",
+    "--chains",
+    "2",
+    "--tune",
+    "6",
+    "--draws",
+    "8",
+    "--particles",
+    "5",
+    "--threads",
+    "1",
+    "--set",
+    "sampler.start.restarts=2",
+    "--set",
+    "sampler.start.particles=40",
+    "--seed",
+    "3",
+];
+
+/// A folder with 30 rows in `data.csv` and a tiny fit of it in `run.zarr`.
+pub fn folder_with_run() -> TempDir {
+    let folder = folder_with_data(30);
+    let fit = ["fit", "data.csv", "--y", "y", "--u", "u", "--time", "t", "-o", "run.zarr"];
+    succeed(folder.path(), &[&fit[..], &TINY].concat());
+    folder
+}
+
+/// Copies a folder and all below it.
+pub fn copy(from: &Path, to: &Path) {
+    for (name, bytes) in bytes_of(from) {
+        let path = to.join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, bytes).expect("a file");
+    }
+}

@@ -83,7 +83,13 @@ impl de::Error for ReadError {
     }
 
     fn invalid_value(found: Unexpected, expected: &dyn Expected) -> Self {
-        Self::invalid_type(found, expected)
+        let is_count = ["u64", "u32", "usize"].contains(&expected.to_string().as_str());
+        match found {
+            Unexpected::Signed(1..) | Unexpected::Unsigned(_) if is_count => {
+                Self::new(format!("{} is too large", found_in_words(&found)))
+            }
+            _ => Self::invalid_type(found, expected),
+        }
     }
 
     fn invalid_length(length: usize, expected: &dyn Expected) -> Self {
