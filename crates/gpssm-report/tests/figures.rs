@@ -36,7 +36,15 @@ fn series(n: usize) -> Series {
     let mut data: Vec<f64> = t.iter().map(|t| (0.1 * t).cos()).collect();
     (data[0], data[n / 2]) = (f64::NAN, f64::INFINITY);
     let samples = vec![data.clone(), vec![f64::NAN; n]];
-    Series { title: "a & b".into(), truth: data.clone(), t, data, bands: Some(bands(n)), samples }
+    Series {
+        title: "a & b".into(),
+        truth: data.clone(),
+        t,
+        data,
+        bands: Some(bands(n)),
+        samples,
+        alternative: Vec::new(),
+    }
 }
 
 #[test]

@@ -355,7 +355,7 @@ fn sweep_info(inducing: Rows, length: usize) -> gpssm::mcmc::sweep::SweepInfo {
     let settings =
         Settings { start: StartSettings { restarts: 1, particles: Some(20) }, ..Settings::default() };
     let problem = prepare(&problem, &settings).unwrap();
-    let state = find_start(&problem, &settings, 0, &mut |_| true).unwrap().unwrap().state;
+    let state = find_start(&problem, &settings, 0, &mut |_, _| true).unwrap().unwrap().state;
     Chain::new(&problem, FilterOptions::new(3), 1, 0, state).sweep()
 }
 
