@@ -89,7 +89,7 @@ pub fn find_start(
             }
             let candidate = match candidates.get(index as usize) {
                 Some(candidate) => candidate.clone(),
-                None => round.draw_from_prior(index)?,
+                None => round.newcomer(index)?,
             };
             match round.lead_on(index, candidate) {
                 Ok(candidate) if candidate.log_evidence.is_finite() => {
@@ -158,7 +158,7 @@ struct Round<'a> {
 
 impl Round<'_> {
     /// A candidate that has seen nothing yet.
-    fn draw_from_prior(&self, index: u32) -> Result<Start, Error> {
+    fn newcomer(&self, index: u32) -> Result<Start, Error> {
         let index = self.number << 32 | u64::from(index);
         let mut rng = stream(self.settings.seed, self.chain, Purpose::StartTheta, 0, index);
         let theta = self.problem.table().sample(&mut rng)?;
