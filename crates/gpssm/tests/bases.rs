@@ -16,11 +16,12 @@ use gpssm::function::ScalarFunction;
 use gpssm::kernel::{Kernel, Shape};
 use gpssm::mcmc::settings::StartSettings;
 use gpssm::mcmc::sink::ChainDraws;
-use gpssm::mcmc::start::{find_start, prepare};
-use gpssm::mcmc::sweep::Chain;
+use gpssm::mcmc::start::prepare;
+use gpssm::mcmc::sweep::{Chain, ChainState};
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
 use gpssm::model::kernel::{PeriodicSpec, RationalQuadraticSpec, StationarySpec};
 use gpssm::model::spec::{Predictor, TransitionSpec};
+use gpssm::random::{Purpose, stream};
 use gpssm::smc::filter::FilterOptions;
 use gpssm::{
     Functions, KernelSpec, MemorySink, Model, Points, Problem, RunReport, Sequence, Settings, sample,
@@ -352,10 +353,11 @@ fn sweep_info(inducing: Rows, length: usize) -> gpssm::mcmc::sweep::SweepInfo {
     let dynamics = DynamicsSpec::Fic { inducing: InducingSpec::Given(inducing), mode: Mode::Collapsed };
     let model = Model { dynamics, ..Model::observed(1, 0) };
     let problem = Problem::new(model, &Functions::new(), line_record(length).into()).unwrap();
-    let settings =
-        Settings { start: StartSettings { restarts: 1, particles: Some(20) }, ..Settings::default() };
-    let problem = prepare(&problem, &settings).unwrap();
-    let state = find_start(&problem, &settings, 0, &mut |_, _| true).unwrap().unwrap().state;
+    let problem = prepare(&problem, &Settings::default()).unwrap();
+    // On the outputs themselves, with hyper-parameters from the prior.
+    let theta = problem.table().sample(&mut stream(1, 0, Purpose::StartTheta, 0, 0)).unwrap();
+    let y: Vec<f64> = (0..=length).map(|t| problem.record().sequences()[0].y(t)[0]).collect();
+    let state = ChainState::new(&problem, theta, vec![problem.path_to_internal(&y)]);
     Chain::new(&problem, FilterOptions::new(3), 1, 0, state).sweep()
 }
 
