@@ -206,7 +206,7 @@ fn k_means<R: Rng>(visited: &Points, k: usize, rng: &mut R) -> Points {
 
 /// Forward selection: each next point is the one with the largest variance given those before it, by a
 /// partial Cholesky factorisation with pivoting, O(n k^2).
-fn greedy(visited: &Points, k: usize, kernel: &Kernel) -> Points {
+pub(crate) fn greedy(visited: &Points, k: usize, kernel: &Kernel) -> Points {
     let n = visited.len();
     let mut variance: Vec<f64> = (0..n).map(|i| kernel.diagonal(&visited.row(i))).collect();
     let mut rows: Vec<Vec<f64>> = Vec::new();

@@ -3,7 +3,6 @@
 //! For an exact Gaussian process the posterior is the factor of K~ over the path's pairs; for a finite basis it is
 //! the factor of I + A of the weights. Both are made once and evaluated at many points at matrix speed.
 
-use crate::dynamics::basis::features::BasisChoice;
 use crate::dynamics::basis::regression::Design;
 use crate::dynamics::block::Pairs;
 use crate::dynamics::evidence::fill_covariance;
@@ -12,7 +11,7 @@ use crate::error::Error;
 use crate::function::evaluate_all;
 use crate::kernel::{Kernel, Scratch};
 use crate::linalg::dense::Dense;
-use crate::linalg::panels::{TriangularPanels, padded};
+use crate::linalg::panels::{HEIGHT, TriangularPanels, padded};
 use crate::linalg::simd::dot;
 use crate::model::compile::Problem;
 use crate::points::Points;
@@ -74,6 +73,19 @@ fn panels(dense: &Dense) -> TriangularPanels {
     factor
 }
 
+/// `x <- L^{-T} x`.
+pub(crate) fn solve_transposed(factor: &TriangularPanels, x: &mut [f64]) {
+    for i in (0..x.len()).rev() {
+        let panel = factor.panel(i / HEIGHT);
+        let lane = i % HEIGHT;
+        let value = x[i] / factor.diagonal(i);
+        x[i] = value;
+        for (x, column) in x[..i].iter_mut().zip(panel.chunks_exact(HEIGHT)) {
+            *x -= column[lane] * value;
+        }
+    }
+}
+
 impl FunctionPosterior {
     /// From theta and the paths of all sequences, both in original units.
     pub(crate) fn new(problem: &Problem, theta: &[f64], paths: &[Vec<f64>]) -> Result<Self, Error> {
@@ -93,8 +105,11 @@ impl FunctionPosterior {
         let transition = &space.transition;
         let (q, n_x) = (transition.noise_covariance(), transition.n_x());
         let block = |dims: Vec<usize>| -> Result<BlockPosterior, Error> {
-            let noise: Vec<f64> =
-                dims.iter().flat_map(|&a| dims.iter().map(move |&b| (a, b))).map(|(a, b)| q[a * n_x + b]).collect();
+            let noise: Vec<f64> = dims
+                .iter()
+                .flat_map(|&a| dims.iter().map(move |&b| (a, b)))
+                .map(|(a, b)| q[a * n_x + b])
+                .collect();
             let kernels: Vec<Kernel> = dims.iter().map(|&d| transition.kernels[d].clone()).collect();
             let kind = if kernels.iter().all(Kernel::is_zero) {
                 Kind::Known
@@ -120,14 +135,6 @@ impl FunctionPosterior {
         self.space.transition.n_x()
     }
 
-    /// The finite basis, if there is one.
-    pub(crate) fn basis(&self) -> Option<&BasisChoice> {
-        match &self.space.transition.prior {
-            FunctionPrior::Exact => None,
-            FunctionPrior::Collapsed(choice) | FunctionPrior::Sampled(choice, _) => Some(choice),
-        }
-    }
-
     /// p(f(z)) at every point, or p(x' | z) = p(f(z)) + Q with `with_noise`.
     pub(crate) fn evaluate(&self, z: &Points, with_noise: bool, out: &mut Moments) {
         let (n_x, n) = (self.n_x(), z.len());
@@ -141,6 +148,53 @@ impl FunctionPosterior {
         for block in &self.blocks {
             block.add(&self.pairs, z, n_x, with_noise, out);
         }
+    }
+}
+
+impl FunctionPosterior {
+    /// Mean and covariance of f_d at all points together, row-major. What FIC draws afresh at each point is left out.
+    pub(crate) fn joint(&self, z: &Points, d: usize) -> (Vec<f64>, Vec<f64>) {
+        let (n_x, n) = (self.n_x(), z.len());
+        let mut means = Vec::new();
+        evaluate_all(&self.space.transition.means, z, &mut means);
+        let mut mean: Vec<f64> = means.iter().skip(d).step_by(n_x).copied().collect();
+        let mut covariance = vec![0.0; n * n];
+        let Some((block, a)) =
+            self.blocks.iter().find_map(|b| Some((b, b.dims.iter().position(|&e| e == d)?)))
+        else {
+            return (mean, covariance);
+        };
+        let p = block.dims.len();
+        let (columns, stride, whitened, prior) = match &block.kind {
+            Kind::Known => return (mean, covariance),
+            Kind::Exact { kernels, factor, whitened } => {
+                let mut columns = Vec::new();
+                let mut scratch = Scratch::default();
+                let stride = cross_columns(kernels, &self.pairs.points, z, 0..n, &mut columns, &mut scratch);
+                factor.solve(whitened.len(), &mut columns, stride, p * n);
+                (columns, stride, whitened, Some(kernels[a].matrix(z, z)))
+            }
+            Kind::Basis { design, factor, whitened } => {
+                let (w, stride) = (design.n_weights(), padded(design.n_weights()));
+                let (mut rows, mut extra) = (Vec::new(), Vec::new());
+                design.features(z, &mut rows, &mut extra);
+                let mut columns = vec![0.0; stride * p * n];
+                for (column, row) in columns.chunks_exact_mut(stride).zip(rows.chunks_exact(w.max(1))) {
+                    column[..w].copy_from_slice(row);
+                }
+                factor.solve(w, &mut columns, stride, p * n);
+                (columns, stride, whitened, None)
+            }
+        };
+        let column = |i: usize| &columns[(i * p + a) * stride..][..whitened.len()];
+        for i in 0..n {
+            mean[i] += dot(column(i), whitened);
+            for k in 0..n {
+                let product = dot(column(i), column(k));
+                covariance[i * n + k] = prior.as_ref().map_or(product, |prior| prior[i * n + k] - product);
+            }
+        }
+        (mean, covariance)
     }
 }
 

@@ -103,7 +103,11 @@ impl GaussianMixture {
             if excess == 0.0 {
                 break;
             }
-            if excess > 0.0 { high = x } else { low = x }
+            if excess > 0.0 {
+                high = x
+            } else {
+                low = x
+            }
             let slope: f64 = live()
                 .filter(|(_, _, sd)| *sd > 0.0)
                 .map(|(w, mean, sd)| w * standard_density((x - mean) / sd) / sd)
@@ -167,7 +171,13 @@ mod tests {
         assert!((mean - mixture.mean()).abs() < 1e-8);
         assert!((integral(&|x| (x - mean).powi(2)) - mixture.variance()).abs() < 1e-7);
         let mut cumulative = 0.0;
-        let cdf: Vec<f64> = density.iter().map(|p| { cumulative += step * p; cumulative }).collect();
+        let cdf: Vec<f64> = density
+            .iter()
+            .map(|p| {
+                cumulative += step * p;
+                cumulative
+            })
+            .collect();
         for p in [0.001, 0.05, 0.2, 0.21, 0.5, 0.7, 0.95, 0.9999] {
             let x = mixture.quantile(p);
             assert!((mixture.cdf(x) - p).abs() < 1e-12, "{p}");

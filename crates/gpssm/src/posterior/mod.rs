@@ -3,25 +3,49 @@
 //!
 //! - [`Posterior`]: the draws, and the factors that turn them into functions
 //! - [`predict`]: f and the next state at given points
+//! - [`simulate`]: free runs under new inputs, one function along each path; data from the prior
+//! - [`online`]: filtering, one observation at a time
+//! - [`filter`]: whole records: filtered and smoothed states, predictions k steps ahead
+//! - [`score`], [`baseline`], [`compare`]: how good predictions are, beside simple ones and other models
+//! - [`thin`]: fewer draws; [`distil`], [`distilled`]: one sparse Gaussian process in place of all
+//! - [`ensemble`]: bands, CRPS and PIT of samples
+//! - `function`, `paths`, `features`, `drawn`: the posterior of f given one draw, and functions drawn from it
 //! - [`mixture`]: moments, quantiles, density and CRPS of a mixture of Gaussians
 //! - [`warning`]: what a user should know of a result
 //!
 //! Everything is in original units, deterministic given its seed, and carries its uncertainty.
 
+pub mod baseline;
+pub mod compare;
+pub mod distil;
+pub mod distilled;
+pub(crate) mod drawn;
+pub mod ensemble;
+pub(crate) mod features;
+pub mod filter;
 pub(crate) mod function;
+pub(crate) mod gradient;
 pub mod mixture;
+pub(crate) mod observe;
+pub mod online;
+pub(crate) mod paths;
 pub mod predict;
+pub mod score;
+pub mod simulate;
+pub mod thin;
 pub mod warning;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use function::FunctionPosterior;
+use rand::rngs::ChaCha8Rng;
 
 use crate::error::Error;
 use crate::mcmc::sink::ChainDraws;
 use crate::model::compile::Problem;
 use crate::model::dynamics::DynamicsSpec;
 use crate::points::Points;
+use crate::random::{Purpose, stream};
 use crate::scaling::Scaling;
 
 /// One draw, in original units.
@@ -44,7 +68,7 @@ pub struct WeightedDraw {
 pub struct Posterior {
     problem: Problem,
     draws: Vec<WeightedDraw>,
-    functions: Vec<OnceLock<Result<FunctionPosterior, Error>>>,
+    functions: Vec<OnceLock<Result<Arc<FunctionPosterior>, Error>>>,
 }
 
 impl Posterior {
@@ -52,8 +76,11 @@ impl Posterior {
     /// run reported ([`Problem::with_basis`]).
     pub fn new(problem: &Problem, chains: &[ChainDraws]) -> Result<Self, Error> {
         let draws = chains.iter().flat_map(|chain| chain.theta.iter().zip(&chain.paths));
-        let draws =
-            draws.map(|(theta, paths)| WeightedDraw { theta: theta.clone(), paths: paths.clone(), weight: 1.0 });
+        let draws = draws.map(|(theta, paths)| WeightedDraw {
+            theta: theta.clone(),
+            paths: paths.clone(),
+            weight: 1.0,
+        });
         Self::from_draws(problem, draws.collect())
     }
 
@@ -140,9 +167,18 @@ impl Posterior {
 
     /// The posterior of f given draw `j`, made once.
     pub(crate) fn function(&self, j: usize) -> Result<&FunctionPosterior, Error> {
+        self.made(j).map(|function| &**function)
+    }
+
+    /// The same, for those that outlive this posterior.
+    pub(crate) fn shared_function(&self, j: usize) -> Result<Arc<FunctionPosterior>, Error> {
+        self.made(j).map(Arc::clone)
+    }
+
+    fn made(&self, j: usize) -> Result<&Arc<FunctionPosterior>, Error> {
         let draw = &self.draws[j];
-        let made =
-            self.functions[j].get_or_init(|| FunctionPosterior::new(&self.problem, &draw.theta, &draw.paths));
+        let made = self.functions[j]
+            .get_or_init(|| FunctionPosterior::new(&self.problem, &draw.theta, &draw.paths).map(Arc::new));
         made.as_ref().map_err(Clone::clone)
     }
 
@@ -177,4 +213,38 @@ pub(crate) fn to_internal(scaling: &Scaling, z: &Points) -> Points {
         internal.column_mut(c).iter_mut().for_each(|value| *value = (*value - shift) / scale);
     }
     internal
+}
+
+/// What a random stream is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stream {
+    Simulate = 1,
+    Prior = 2,
+    Filter = 3,
+    Smooth = 4,
+    Horizon = 5,
+    Thin = 6,
+    Distilled = 7,
+}
+
+/// The stream of one path, function or row.
+pub(crate) fn stream_for(seed: u64, what: Stream, index: u64) -> ChaCha8Rng {
+    stream(seed, what as u32, Purpose::Posterior, 0, index)
+}
+
+/// `n` indices in ascending order, as often as their weights say: at the points (i + 1/2) / n of the cumulative weights.
+pub(crate) fn spread(weights: &[f64], n: usize) -> Vec<usize> {
+    let total: f64 = weights.iter().sum();
+    let last = weights.iter().rposition(|w| *w > 0.0).unwrap_or(0);
+    let (mut j, mut cumulative) = (0, weights[0]);
+    (0..n)
+        .map(|i| {
+            let point = total * (i as f64 + 0.5) / n as f64;
+            while j < last && (point >= cumulative || weights[j] == 0.0) {
+                j += 1;
+                cumulative += weights[j];
+            }
+            j
+        })
+        .collect()
 }
