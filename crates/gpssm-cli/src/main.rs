@@ -1,2 +1,67 @@
-//! The program.
-fn main() {}
+//! The program: options in, one command, an exit code out.
+
+mod args;
+mod benchmark;
+mod commands;
+mod failure;
+mod journal;
+mod learned;
+mod monitor;
+mod output;
+mod progress;
+mod table;
+mod usage;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use args::Command;
+use failure::{Failure, code};
+
+fn main() -> ExitCode {
+    let cli = match usage::parse(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    match listen(&stop).and_then(|()| dispatch(&cli.command, &stop)) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("error: {}", failure.line());
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn dispatch(command: &Command, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
+    match command {
+        Command::Fit(args) => commands::fit::run(args, stop),
+        Command::Init(args) => commands::init::run(args),
+        Command::Demo(args) => commands::demo::run(args, stop),
+        Command::Summary(args) => commands::summary::run(args),
+        Command::Report(args) => commands::report::run(args),
+        Command::Merge(args) => commands::merge::run(args),
+        Command::Predict(args) => commands::predict::run(args),
+        Command::Simulate(args) => commands::simulate::run(args),
+        Command::Filter(args) => commands::filter::filter(args),
+        Command::Smooth(args) => commands::filter::smooth(args),
+        Command::Score(args) => commands::score::score(args),
+        Command::Compare(args) => commands::score::compare(args),
+        Command::Thin(args) => commands::distil::thin(args),
+        Command::Reproduce { what } => commands::reproduce::run(what),
+        Command::Distil(args) => commands::distil::distil(args),
+    }
+}
+
+/// The first Ctrl-C asks the run to stop after its sweep, the second ends the program: the store stands either way.
+fn listen(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    let stop = stop.clone();
+    let handler = move || {
+        if stop.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(code::STOPPED));
+        }
+        eprintln!("\nstopping after the sweep under way; press Ctrl-C again to end at once");
+    };
+    ctrlc::set_handler(handler).map_err(|error| Failure::other(format!("signals cannot be caught: {error}")))
+}

@@ -1,3 +1,14 @@
-//! Files of gpssm.
+//! Files of gpssm: data tables, run files, and the posterior store.
+//!
+//! - [`table`]: a CSV file and the names of its columns become a record
+//! - [`config`]: the run file and the options of the command line, through one schema
+//! - [`words`]: a run in words
+//! - [`store`]: draws on disk, safe at any moment
+//! - [`fit`]: a run goes into a store, goes on from there, or is read back
 
+pub mod config;
+pub mod fit;
 pub mod store;
+mod suggest;
+pub mod table;
+pub mod words;

@@ -94,8 +94,8 @@ fn hidden() -> Result<Case, AnyError> {
     let mut y = Vec::new();
     for _ in 0..110 {
         y.push(p + noise.normal(0.08));
-        let force = -0.25 * p - 0.08 * p * p * p;
-        (p, v) = (p + 0.5 * v + noise.normal(0.03), 0.98 * v + 0.5 * force + noise.normal(0.05));
+        p += 0.5 * v + noise.normal(0.03);
+        v = 0.99 * v - 0.125 * p - 0.04 * p * p * p + noise.normal(0.05);
     }
     Ok(Case {
         name: "hidden",

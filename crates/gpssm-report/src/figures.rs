@@ -19,6 +19,17 @@ pub struct Bands {
     pub high: Vec<f64>,
 }
 
+impl Bands {
+    /// Makes gaps where the flag is set.
+    pub fn leave_out(&mut self, gaps: &[bool]) {
+        for line in
+            [&mut self.low, &mut self.inner_low, &mut self.middle, &mut self.inner_high, &mut self.high]
+        {
+            line.iter_mut().zip(gaps).filter(|(_, gap)| **gap).for_each(|(value, _)| *value = f64::NAN);
+        }
+    }
+}
+
 /// One quantity over time. Empty lists are not drawn; values that are not finite are gaps.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
@@ -30,6 +41,8 @@ pub struct Series {
     pub data: Vec<f64>,
     /// What is known, as a line.
     pub truth: Vec<f64>,
+    /// What the data cannot tell from it, as a dashed line.
+    pub alternative: Vec<f64>,
     /// What is believed.
     pub bands: Option<Bands>,
     /// Single draws.
@@ -54,7 +67,8 @@ fn series_marks(series: &Series) -> Vec<Mark> {
     }
     let lines = series.samples.iter().map(|y| (y, Class::Sample));
     let truth = (!series.truth.is_empty()).then_some((&series.truth, Class::Truth));
-    for (y, class) in lines.chain(truth) {
+    let alternative = (!series.alternative.is_empty()).then_some((&series.alternative, Class::Mean));
+    for (y, class) in lines.chain(alternative).chain(truth) {
         marks.push(Mark::Line { x: t.clone(), y: y.clone(), class });
     }
     if !series.data.is_empty() {
@@ -66,12 +80,13 @@ fn series_marks(series: &Series) -> Vec<Mark> {
 /// Quantities over time, one above the other.
 pub(crate) fn series_figure(title: &str, time_label: &str, all: &[Series]) -> Figure {
     let (low, high) = range(all.iter().flat_map(|series| series.t.iter().copied()));
-    let scale = Scale::linear(low, high);
+    // Room for the first and the last point.
+    let scale = Scale::linear(low - 0.006 * (high - low), high + 0.006 * (high - low));
     let last = all.len().saturating_sub(1);
     let rows = all.iter().enumerate().map(|(i, series)| {
         let x = Axis::new(if i == last { time_label } else { "" }, scale);
         let x = if i == last { x } else { x.without_numbers() };
-        let small = series.bands.is_none() && series.data.is_empty();
+        let small = series.bands.is_none() && series.data.is_empty() && series.samples.is_empty();
         let height = if small { 84.0 } else { 138.0 } + if i == last { 28.0 } else { 0.0 };
         Row::new(vec![Panel::new(series.title.clone(), x, "", series_marks(series))], height)
     });
@@ -88,8 +103,11 @@ pub(crate) fn series_figure(title: &str, time_label: &str, all: &[Series]) -> Fi
     if any(&|s| !s.samples.is_empty()) {
         legend.push((Key::Line(Class::Sample), "single draws".to_owned()));
     }
-    if any(&|s| !s.truth.is_empty() && s.bands.is_some()) {
+    if any(&|s| !s.truth.is_empty() && (s.bands.is_some() || !s.samples.is_empty())) {
         legend.push((Key::Line(Class::Truth), "truth".to_owned()));
+    }
+    if any(&|s| !s.alternative.is_empty()) {
+        legend.push((Key::Line(Class::Mean), "opposite sign".to_owned()));
     }
     Figure::new(title, legend, rows.collect())
 }

@@ -43,7 +43,7 @@ const PRINT: &str = "\
 @page{margin:16mm 14mm}\
 body{max-width:none;padding:0;font-size:10.5pt}nav{display:none}h2{break-after:avoid}\
 .head,.warn,tr,.lead{break-inside:avoid}a{color:inherit;text-decoration:none}\
-details>*{display:block}.scroll{overflow:visible}";
+details>*{display:block}details::details-content{content-visibility:visible;display:block;block-size:auto}.scroll{overflow:visible}";
 
 /// The whole page.
 pub fn page(contents: &Contents) -> String {

@@ -6,13 +6,15 @@
 use std::ops::Range;
 
 use pulp::Simd;
+use serde::{Deserialize, Serialize};
 
 use crate::linalg::exponential::{NEGLIGIBLE, exp_negative};
 use crate::linalg::simd::{Vectorised, dispatch};
 use crate::points::Points;
 
 /// How a stationary kernel falls with the scaled distance r, r^2 = sum_c ((z_c - z'_c) / ell_c)^2.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Shape {
     /// exp(-r^2 / 2).
     SquaredExponential,
@@ -30,7 +32,8 @@ pub enum Shape {
 }
 
 /// A covariance function. `components` are indices into z = (x, u).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kernel {
     /// variance * shape(r), with one length-scale for each component (ARD).
     Stationary {

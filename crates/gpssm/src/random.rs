@@ -11,9 +11,9 @@ use rand::rngs::ChaCha8Rng;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Purpose {
-    /// Hyper-parameters of a start; the index is the restart.
+    /// Hyper-parameters of a start; the index is the stage and the candidate.
     StartTheta = 1,
-    /// States of a start; the index is the restart and the sequence.
+    /// States of a start; the sweep is the stage, the index the candidate and the sequence.
     StartStates = 2,
     /// Hyper-parameters of a sweep.
     Theta = 3,
@@ -23,6 +23,8 @@ pub enum Purpose {
     Weights = 5,
     /// The choice of a finite basis.
     Basis = 6,
+    /// Sweeps within a start; the index is the candidate.
+    StartSweeps = 7,
     /// What is done with the draws afterwards; the chain and the sweep tell what.
     Posterior = 100,
 }

@@ -108,6 +108,19 @@ impl Sequence {
         self.u.iter().skip(c).step_by(self.n_u.max(1)).copied()
     }
 
+    /// The first rows.
+    pub(crate) fn head(&self, n_rows: usize) -> Self {
+        Self { y: self.y[..n_rows * self.n_y].to_vec(), u: self.u[..n_rows * self.n_u].to_vec(), ..*self }
+    }
+
+    /// The rows from `first` on, the outputs of that row left out.
+    pub(crate) fn tail(&self, first: usize) -> Self {
+        let mut tail =
+            Self { y: self.y[first * self.n_y..].to_vec(), u: self.u[first * self.n_u..].to_vec(), ..*self };
+        tail.y[..self.n_y].fill(f64::NAN);
+        tail
+    }
+
     /// The same rows with every value mapped.
     pub(crate) fn mapped(&self, y: impl Fn(usize, f64) -> f64, u: impl Fn(usize, f64) -> f64) -> Self {
         let map = |values: &[f64], n: usize, f: &dyn Fn(usize, f64) -> f64| {
@@ -156,6 +169,20 @@ impl Record {
     /// Inputs.
     pub fn n_u(&self) -> usize {
         self.sequences[0].n_u
+    }
+
+    /// The first transitions, at least one: whole sequences in order, then the beginning of the next.
+    pub(crate) fn head(&self, n_transitions: usize) -> Self {
+        let mut left = n_transitions.max(1);
+        let mut sequences = Vec::new();
+        for sequence in &self.sequences {
+            let length = sequence.length().min(left);
+            left -= length;
+            if length > 0 {
+                sequences.push(sequence.head(length + 1));
+            }
+        }
+        Self { sequences }
     }
 
     /// Transitions of all sequences.

@@ -16,9 +16,13 @@ use gpssm::function::ScalarFunction;
 use gpssm::kernel::{Kernel, Shape};
 use gpssm::mcmc::settings::StartSettings;
 use gpssm::mcmc::sink::ChainDraws;
+use gpssm::mcmc::start::prepare;
+use gpssm::mcmc::sweep::{Chain, ChainState};
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
 use gpssm::model::kernel::{PeriodicSpec, RationalQuadraticSpec, StationarySpec};
 use gpssm::model::spec::{Predictor, TransitionSpec};
+use gpssm::random::{Purpose, stream};
+use gpssm::smc::filter::FilterOptions;
 use gpssm::{
     Functions, KernelSpec, MemorySink, Model, Points, Problem, RunReport, Sequence, Settings, sample,
 };
@@ -337,6 +341,43 @@ fn inducing_inputs_that_nearly_coincide_keep_the_digits() {
             close(a, b, 1e-6);
         }
     }
+}
+
+fn line_record(length: usize) -> Sequence {
+    let y: Vec<f64> = (0..=length).map(|t| (0.3 * t as f64).sin()).collect();
+    Sequence::scalar(&y, None).unwrap()
+}
+
+/// One sweep of a model with one observed state and fixed inducing inputs.
+fn sweep_info(inducing: Rows, length: usize) -> gpssm::mcmc::sweep::SweepInfo {
+    let dynamics = DynamicsSpec::Fic { inducing: InducingSpec::Given(inducing), mode: Mode::Collapsed };
+    let model = Model { dynamics, ..Model::observed(1, 0) };
+    let problem = Problem::new(model, &Functions::new(), line_record(length).into()).unwrap();
+    let problem = prepare(&problem, &Settings::default()).unwrap();
+    // On the outputs themselves, with hyper-parameters from the prior.
+    let theta = problem.table().sample(&mut stream(1, 0, Purpose::StartTheta, 0, 0)).unwrap();
+    let y: Vec<f64> = (0..=length).map(|t| problem.record().sequences()[0].y(t)[0]).collect();
+    let state = ChainState::new(&problem, theta, vec![problem.path_to_internal(&y)]);
+    Chain::new(&problem, FilterOptions::new(3), 1, 0, state).sweep()
+}
+
+/// Jitter is part of what a sweep reports.
+#[test]
+fn sweeps_report_jitter() {
+    let apart = sweep_info(vec![vec![-1.0], vec![0.0], vec![1.0]], 20);
+    assert_eq!((apart.relative_jitter, apart.refreshed, apart.breakdowns), (0.0, 0, 0));
+    let crowded = sweep_info(vec![vec![-1.0], vec![0.0], vec![1e-9], vec![2e-9], vec![1.0]], 20);
+    assert!(crowded.relative_jitter >= 1e-10 && crowded.relative_jitter < 1e-3, "{crowded:?}");
+    assert_eq!(crowded.filter_failures, 0);
+}
+
+/// So are fresh sums.
+#[test]
+#[ignore = "long: cargo test --release -p gpssm --test bases -- --ignored"]
+fn sweeps_report_fresh_sums() {
+    // B starts at time 1 and is summed anew where 1024 and 512 of its pairs are left.
+    let long = sweep_info(vec![vec![-1.0], vec![1.0]], 1200);
+    assert_eq!((long.refreshed, long.breakdowns, long.filter_failures), (2, 0, 0));
 }
 
 /// One dimension far from the inducing inputs, where rounding takes its variance to that of the noise, must not

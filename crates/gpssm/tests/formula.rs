@@ -252,7 +252,8 @@ proptest! {
         survives(&words.concat());
     }
 
-    /// Seen failing with signs binding closer than powers, with a product read from the right, and with
+    /// Seen failing with signs binding closer than powers, with the right operand of a difference or quotient read on without its
+    /// brackets, and with
     /// registers given back before the target of a step is chosen.
     #[test]
     fn trees_have_the_values_of_the_naive_evaluator(tree in tree(), spaces in any::<bool>()) {

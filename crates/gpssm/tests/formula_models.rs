@@ -308,8 +308,8 @@ fn distance(log_density: &str, support: OutputSupport, cdf: impl Fn(f64) -> f64)
     indices.map(|i| ((i + 1) as f64 / n - cdf(values[i])).abs()).fold(0.0, f64::max)
 }
 
-/// The bound is the Kolmogorov-Smirnov one at p = 1e-4. Seen failing with draws from the cells of the widest grid
-/// (narrow peak) and with the density taken as constant between grid points of a coarse grid (triangle).
+/// The bound is the Kolmogorov-Smirnov one at p = 1e-4. Seen failing with a grid that was not narrowed at the end
+/// of the support (the narrowest peak) and with an edge blurred over a cell (the exponential).
 #[test]
 fn outputs_are_drawn_from_the_density() {
     let bound = 2.23 / 4000f64.sqrt();

@@ -25,7 +25,12 @@ pub(super) fn read_root(folder: &Path) -> Result<(Layout, Vec<Committed>), Store
     let root = folder.join(ROOT);
     let bytes = match fs::read(&root) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(StoreError::foreign(folder, "there is no zarr.json in it"));
+            let message =
+                if folder.exists() { "there is no zarr.json in it" } else { "there is no such folder" };
+            return Err(StoreError::foreign(folder, message));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Err(StoreError::foreign(folder, "a run is a folder, this is a file"));
         }
         bytes => bytes.map_err(StoreError::io(&root))?,
     };

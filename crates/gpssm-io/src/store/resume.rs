@@ -63,7 +63,10 @@ impl Store {
         if let Some(most) = committed.iter().map(|chain| chain.draws).max()
             && most > description.settings.draws
         {
-            let message = format!("it has {most} draws, more than {}", description.settings.draws);
+            let message = format!(
+                "it has {most} draws, more than {}: ask for {most} or more",
+                description.settings.draws
+            );
             return Err(StoreError::different(path, message));
         }
         let states = layout.chains.iter().zip(&committed).map(|(id, chain)| read_state(path, *id, chain));

@@ -104,8 +104,8 @@ impl Prepared<'_> {
             let names = self.panel.x.categories.iter().map(|name| text_width(name, TICK_SIZE));
             return 12.0 + 0.72 * names.fold(0.0, f64::max).min(LONGEST_NAME);
         }
-        let numbers = if self.panel.x.numbers { 18.0 } else { 6.0 };
-        numbers + if self.panel.x.label.is_empty() { 0.0 } else { 16.0 }
+        let numbers = if self.panel.x.numbers { 19.0 } else { 6.0 };
+        numbers + if self.panel.x.label.is_empty() { 0.0 } else { 18.0 }
     }
 
     /// Draws into the rectangle (x, y, width, height), axes included; `left` is the room for numbers.
@@ -172,19 +172,17 @@ impl Prepared<'_> {
             }
             return;
         }
-        let mut ticks = axis.scale.ticks((w / 75.0) as usize);
-        let (mut texts, mut unit) = labels(&ticks);
-        // Wide numbers in a narrow panel: every second one.
-        let width = |texts: &[String]| texts.iter().map(|t| text_width(t, TICK_SIZE) + 8.0).sum::<f64>();
-        while width(&texts) > w && ticks.len() > 2 {
-            ticks = ticks.into_iter().step_by(2).collect();
-            (texts, unit) = labels(&ticks);
-        }
+        let ticks = axis.scale.ticks((w / 75.0) as usize);
+        let (texts, unit) = labels(&ticks);
+        let mut written_to = f64::NEG_INFINITY;
         for (tick, text) in ticks.iter().zip(&texts) {
             let at = x0 + w * axis.scale.fraction(*tick);
             line(out, "ax", (at, y0), (at, y0 + 4.0));
-            if axis.numbers {
+            // A number that would touch the one before it is left out.
+            let half = 0.5 * text_width(text, TICK_SIZE);
+            if axis.numbers && at - half > written_to + 5.0 {
                 label(out, "", "middle", at, y0 + 16.0, text);
+                written_to = at + half;
             }
         }
         if let Some(unit) = unit.filter(|_| axis.numbers) {

@@ -29,7 +29,7 @@ impl Scale {
 
     /// A logarithmic axis between two positive numbers; a linear one if they are not.
     pub fn log(low: f64, high: f64) -> Self {
-        let possible = low > 1e-300 && high > 1e-300 && low.is_finite() && high.is_finite();
+        let possible = [low, high].iter().all(|end| (1e-290..LARGEST).contains(end));
         let (low, high) = if low <= high { (low, high) } else { (high, low) };
         match possible {
             true if high / low < 1.0 + 1e-9 => Self { kind: Kind::Log, low: low / 1.1, high: high * 1.1 },
@@ -67,11 +67,8 @@ impl Scale {
 
     /// Round numbers within the axis in increasing order: at least 3 and at most 12, near to `wanted`.
     pub fn ticks(&self, wanted: usize) -> Vec<f64> {
-        if self.kind == Kind::Log {
-            let ticks = self.log_ticks(wanted);
-            if (3..=12).contains(&ticks.len()) {
-                return ticks;
-            }
+        if let Some(ticks) = (self.kind == Kind::Log).then(|| self.log_ticks(wanted)).flatten() {
+            return ticks;
         }
         let wanted = wanted.clamp(3, 10) as i64;
         let width = self.high - self.low;
@@ -94,19 +91,21 @@ impl Scale {
         (0..n).map(tick).map(|tick| tick.clamp(self.low, self.high)).collect()
     }
 
-    fn log_ticks(&self, wanted: usize) -> Vec<f64> {
-        let (low, high) = (self.low.log10(), self.high.log10());
-        let decades = (low.ceil() as i32)..=(high.floor() as i32);
-        let inside = |value: &f64| (self.low..=self.high).contains(value);
-        if high - low > 2.5 {
-            let stride = (((high - low) / wanted.max(3) as f64).ceil() as i32).max(1);
-            return decades.filter(|k| k % stride == 0).map(|k| 10f64.powi(k)).filter(inside).collect();
-        }
-        let multiples: &[f64] = if high - low > 1.3 { &[1.0, 3.0] } else { &[1.0, 2.0, 5.0] };
-        let all = (low.floor() as i32..=high.ceil() as i32).flat_map(|k| {
-            multiples.iter().map(move |m| if k < 0 { m / 10f64.powi(-k) } else { m * 10f64.powi(k) })
-        });
-        all.filter(inside).collect()
+    /// Powers of ten with a stride, or with round numbers between them: whatever is nearest to `wanted`.
+    fn log_ticks(&self, wanted: usize) -> Option<Vec<f64>> {
+        let (low, high) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+        let decade = |k: i32, m: f64| if k < 0 { m / 10f64.powi(-k) } else { m * 10f64.powi(k) };
+        let ticks = |stride: i32, multiples: &[f64]| -> Vec<f64> {
+            let decades = (low..=high).filter(|k| k.rem_euclid(stride) == 0);
+            let all = decades.flat_map(|k| multiples.iter().map(move |m| decade(k, *m)));
+            all.filter(|tick| (self.low..=self.high).contains(tick)).collect()
+        };
+        let fewest_and_most = ((high - low) / 13).max(1)..=(high - low) / 2 + 1;
+        let powers = fewest_and_most.rev().map(|stride| ticks(stride, &[1.0]));
+        let candidates = powers.chain([ticks(1, &[1.0, 3.0]), ticks(1, &[1.0, 2.0, 5.0])]);
+        candidates
+            .filter(|ticks| (3..=12).contains(&ticks.len()))
+            .min_by_key(|ticks| ticks.len().abs_diff(wanted))
     }
 }
 
@@ -169,7 +168,7 @@ pub fn labels(ticks: &[f64]) -> (Vec<String>, Option<String>) {
         let offset = if offset.starts_with('−') { offset } else { format!("+{offset}") };
         return (rest, Some(unit.map_or(offset.clone(), |unit| format!("{unit} {offset}"))));
     }
-    let exponent = if size >= 1e5 || size < 1e-3 { (size.log10() / 3.0).floor() as i32 * 3 } else { 0 };
+    let exponent = if !(1e-3..1e5).contains(&size) { (size.log10() / 3.0).floor() as i32 * 3 } else { 0 };
     let unit = 10f64.powi(exponent);
     let text = |tick: &f64| {
         let resolution = if linear { step } else { tick.abs() };

@@ -80,7 +80,7 @@ svg.fig .ou{fill:#0072b2;fill-opacity:.17;stroke:none}\
 svg.fig .da{stroke:#111;stroke-width:3.2;stroke-linecap:round}\
 svg.fig .tr{stroke:#111;stroke-width:1.3}\
 svg.fig .mf{stroke:#009e73;stroke-width:1.6;stroke-dasharray:6 3.5}\
-svg.fig .sa{stroke:#d55e00;stroke-width:.8;stroke-opacity:.6}\
+svg.fig .sa{stroke:#d55e00;stroke-width:.8;stroke-opacity:.5}\
 svg.fig .sp{stroke:#d55e00;stroke-width:2.6;stroke-linecap:round;stroke-opacity:.55}\
 svg.fig .pr{stroke:#777;stroke-width:1.4;stroke-dasharray:2 2.5}\
 svg.fig .re{stroke:#666;stroke-width:1;stroke-dasharray:5 3}\

@@ -47,7 +47,7 @@ impl Surface {
         let [x, y, z] = [at[0] - 0.5, at[1] - 0.5, at[2] - 0.5];
         let (along, deep) = (x * AZIMUTH.cos() - y * AZIMUTH.sin(), x * AZIMUTH.sin() + y * AZIMUTH.cos());
         let up = z * 0.72 * ELEVATION.cos() + deep * ELEVATION.sin();
-        (WIDTH / 2.0 + 400.0 * along, HEIGHT / 2.0 + 12.0 - 345.0 * up, deep)
+        (WIDTH / 2.0 + 20.0 + 400.0 * along, HEIGHT / 2.0 - 8.0 - 285.0 * up, deep)
     }
 
     fn place(&self, at: [f64; 3]) -> (f64, f64, f64) {

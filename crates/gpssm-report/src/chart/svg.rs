@@ -130,7 +130,7 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
             'm' | 'w' | 'M' | 'W' | '%' => 0.88,
             'A'..='Z' => 0.67,
             c if c as u32 > 0x2e80 => 1.0,
-            _ => 0.56,
+            _ => 0.54,
         })
         .sum();
     em * size
@@ -174,11 +174,11 @@ mod tests {
         path.line_to(0.0, 4.0);
         path.move_to(10.0, 10.0);
         path.line_to(10.0, 12.0);
-        assert_eq!(path.text, "m1 2l.5-1-1.5 3m10 6l0 2");
+        assert_eq!(path.text, "m1 2 .5-1-1.5 3m10 6 0 2");
         let mut boxes = PathData::default();
         boxes.rectangle(1.0, 1.0, 3.0, 2.0);
         boxes.rectangle(5.0, 1.0, 6.0, 2.0);
-        assert_eq!(boxes.text, "m1 1l2 0 0 1-2 0zm4 0l1 0 0 1-1 0z");
+        assert_eq!(boxes.text, "m1 1 2 0 0 1-2 0zm4 0 1 0 0 1-1 0z");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use gpssm::posterior::predict::{Prediction, Target};
 use gpssm::posterior::{Posterior, WeightedDraw};
 
 use super::statistics::{mean, quantile, sort, spaced};
-use super::{ReportInput, some_draws};
+use super::{ReportInput, all_draws, scattered, some_draws};
 use crate::Error;
 
 /// Draws that the mixtures are made of, at the most.
@@ -22,6 +22,9 @@ const MOST_ROWS: usize = 2_000;
 /// Places along a slice, and along each side of a map.
 const N_SLICE: usize = 81;
 const N_MAP: usize = 27;
+/// Places of the draws from which ranges are found, and that are shown.
+const MOST_PLACES: usize = 20_000;
+const SHOWN_PLACES: usize = 500;
 /// State dimensions with a map, at the most.
 pub(crate) const MOST_MAPS: usize = 4;
 
@@ -133,7 +136,8 @@ fn prior_means(input: &ReportInput, theta: &[f64], points: &Points) -> Vec<f64> 
 /// How many draws the budget allows.
 fn n_draws(input: &ReportInput, n_points: usize) -> usize {
     let n = input.problem.record().n_transitions() as f64;
-    let known = input.problem.bind_transition(&input.chains[0].theta.first().cloned().unwrap_or_default());
+    let (chain, draw) = all_draws(input)[0];
+    let known = input.problem.bind_transition(&input.chains[chain].theta[draw]);
     let learned = known.kernels.iter().filter(|kernel| !kernel.is_zero()).count() as f64;
     let flops = match input.problem.basis() {
         None => learned * (n.powi(3) / 3.0 + n * n * n_points as f64),
@@ -153,20 +157,17 @@ fn predicted_rows(input: &ReportInput) -> Vec<(usize, usize)> {
 /// Values of every component of (x, u) that some draws visited, some thousands at the most; row-major.
 fn visited(input: &ReportInput, draws: &[(usize, usize)]) -> Vec<f64> {
     let n_x = input.problem.n_x();
-    let total = draws.len() * input.problem.record().n_transitions();
-    let stride = (total / 20_000).max(1);
+    let sequences = input.problem.record().sequences();
+    let rows: Vec<(usize, usize)> = sequences
+        .iter()
+        .enumerate()
+        .flat_map(|(s, sequence)| (0..sequence.length()).map(move |t| (s, t)))
+        .collect();
     let mut places = Vec::new();
-    let mut counter = 0;
-    for &(c, j) in draws {
-        for (path, sequence) in input.chains[c].paths[j].iter().zip(input.problem.record().sequences()) {
-            for t in 0..sequence.length() {
-                if counter % stride == 0 {
-                    places.extend_from_slice(&path[t * n_x..(t + 1) * n_x]);
-                    places.extend_from_slice(sequence.u(t));
-                }
-                counter += 1;
-            }
-        }
+    for i in scattered(draws.len() * rows.len(), MOST_PLACES) {
+        let ((c, j), (s, t)) = (draws[i / rows.len()], rows[i % rows.len()]);
+        places.extend_from_slice(&input.chains[c].paths[j][s][t * n_x..(t + 1) * n_x]);
+        places.extend_from_slice(sequences[s].u(t));
     }
     places
 }
@@ -232,9 +233,8 @@ pub(crate) fn evaluate(input: &ReportInput) -> Result<Functions, Error> {
         y: along(ranges[b], N_MAP),
         values,
     });
-    let n_places = places.len() / n_z;
-    let stride = (n_places / 400).max(1);
-    let thinned = places.chunks_exact(n_z).step_by(stride).flatten().copied().collect();
+    let few = scattered(places.len() / n_z, SHOWN_PLACES);
+    let thinned = few.into_iter().flat_map(|i| places[i * n_z..(i + 1) * n_z].to_vec()).collect();
     Ok(Functions { draws, maps: maps.collect(), ranges, places: thinned, slices, rows, one_step })
 }
 

@@ -41,7 +41,7 @@ fn sensor(spec: &SensorSpec) -> &'static str {
         SensorSpec::NegativeBinomial { .. } => "negative binomial counts",
         SensorSpec::Bernoulli { .. } => "zeros and ones (Bernoulli)",
         SensorSpec::StochasticVolatility { .. } => "a volatility that changes in time",
-        SensorSpec::User(_) => "the user's own distribution",
+        SensorSpec::User(_) | SensorSpec::Formula { .. } => "the user's own distribution",
     }
 }
 

@@ -237,6 +237,18 @@ pub(crate) fn some_draws(input: &ReportInput, n: usize) -> Vec<(usize, usize)> {
     (0..n).map(|i| all[(2 * i + 1) * all.len() / (2 * n)]).collect()
 }
 
+/// At most `n` of `total` indices in increasing order, one from each of equal parts, at places that follow no
+/// period of the data.
+pub(crate) fn scattered(total: usize, n: usize) -> Vec<usize> {
+    if total <= n {
+        return (0..total).collect();
+    }
+    let part = total as f64 / n as f64;
+    // Multiples of the golden section fill an interval evenly and never repeat.
+    let within = |i: usize| (i as f64 * 0.618_033_988_749_895).fract();
+    (0..n).map(|i| (((i as f64 + within(i)) * part) as usize).min(total - 1)).collect()
+}
+
 /// "one state", "two states": a count in words.
 pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
     const WORDS: [&str; 11] =

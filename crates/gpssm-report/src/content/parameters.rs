@@ -116,13 +116,15 @@ fn ranks(parameter: &Learned) -> Panel {
     let bins = ((total / n_chains) / 10).clamp(5, 20);
     let mut counts = vec![vec![0.0; bins]; n_chains];
     // Equal draws share their ranks, or a chain that repeats a value would look wrong.
-    let mut at = 0;
+    let mut at = 0.0;
+    let width = total as f64 / bins as f64;
     for tied in order.chunk_by(|a, b| a.0 == b.0) {
-        for (i, (_, c)) in tied.iter().enumerate() {
-            let spread = at as f64 + (i as f64 + 0.5);
-            counts[*c][((spread / total as f64 * bins as f64) as usize).min(bins - 1)] += 1.0;
+        let (from, to) = (at, at + tied.len() as f64);
+        for b in ((from / width) as usize).min(bins - 1)..bins.min((to / width).ceil() as usize) {
+            let common = to.min((b + 1) as f64 * width) - from.max(b as f64 * width);
+            tied.iter().for_each(|(_, c)| counts[*c][b] += common.max(0.0) / (to - from));
         }
-        at += tied.len();
+        at = to;
     }
     let edges: Vec<f64> = (0..=bins).map(|b| b as f64 / bins as f64).collect();
     let expected = total as f64 / (n_chains * bins) as f64;
@@ -183,6 +185,31 @@ fn densities(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>])
     panel
 }
 
+/// How much narrower the posterior is than the prior, in words.
+fn learned_from_data(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>]) -> String {
+    let log = input.problem.table().parameters[parameter.k].coordinate == Coordinate::Log;
+    let width = |values: &mut dyn Iterator<Item = f64>| {
+        let mut all: Vec<f64> =
+            values.map(|v| if log { v.ln() } else { v }).filter(|v| v.is_finite()).collect();
+        sort(&mut all);
+        quantile(&all, 0.95) - quantile(&all, 0.05)
+    };
+    let posterior = width(&mut parameter.chains.iter().flatten().copied());
+    let prior = width(&mut prior_draws.iter().map(|theta| theta[parameter.k]));
+    let name = &parameter.name;
+    let scale = if log { " (of the logarithm)" } else { "" };
+    match prior / posterior {
+        ratio if !ratio.is_finite() => format!("{name}."),
+        ratio if ratio < 1.25 => {
+            format!("{name}: the 90 % interval{scale} is about that of the prior; the data say little.")
+        }
+        ratio => format!(
+            "{name}: the 90 % interval{scale} is {} times narrower than that of the prior.",
+            significant(ratio, 2)
+        ),
+    }
+}
+
 fn figure(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>], legend: bool) -> Figure {
     let n_chains = parameter.chains.len().min(MOST_CHAINS);
     let mut keys: Vec<(Key, String)> =
@@ -203,24 +230,17 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
         return (Section { id: "parameters", title: "Hyper-parameters".into(), blocks }, Vec::new());
     }
     blocks.push(table(input, &all));
-    let has_matrix =
-        |k: usize| matches!(input.problem.table().parameters[k].prior, ParameterPrior::Matrix { .. });
-    let prior_draws: Vec<Vec<f64>> = if all.iter().any(|parameter| has_matrix(parameter.k)) {
-        let mut rng = stream(0, 0, Purpose::Posterior, 9, 0);
-        (0..N_PRIOR).filter_map(|_| input.problem.table().sample(&mut rng).ok()).collect()
-    } else {
-        Vec::new()
-    };
+    let mut rng = stream(0, 0, Purpose::Posterior, 9, 0);
+    let prior_draws: Vec<Vec<f64>> =
+        (0..N_PRIOR).filter_map(|_| input.problem.table().sample(&mut rng).ok()).collect();
     for (i, parameter) in all.iter().take(MOST_FIGURES).enumerate() {
-        let caption = if i == 0 {
-            "Left: draws in order; good chains are one grey noise, without trends or steps. Middle: ranks of each \
+        let mut caption = learned_from_data(input, parameter, &prior_draws);
+        if i == 0 {
+            caption += " Left: draws in order; good chains are one grey noise, without trends or steps. Middle: ranks of each \
              chain among all draws; good chains stay near the dashed line. Right: posterior against prior; where both \
              are alike the data say nothing of the parameter, and a posterior at the edge of its prior asks for a wider \
-             one. The same for each parameter below."
-                .to_owned()
-        } else {
-            String::new()
-        };
+             one. The same for each parameter below.";
+        }
         let svg = figure(input, parameter, &prior_draws, i == 0).svg();
         blocks.push(Block::Figure { svg, caption });
     }

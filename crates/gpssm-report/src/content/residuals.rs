@@ -16,6 +16,7 @@ use super::functions::{Functions, OneStep, can_leave_out};
 use super::sensor::distribution;
 use super::statistics::{mean, sd};
 use super::{Block, Check, ReportInput, Section, count};
+use crate::chart::scale::significant;
 use crate::chart::{Axis, Class, Figure, Key, Mark, Panel, Row, Scale};
 
 /// States drawn from each draw's prediction where the sensor is not linear and Gaussian.
@@ -218,13 +219,19 @@ fn autocorrelation(runs: &[Vec<f64>], lags: usize) -> Vec<f64> {
     (1..=lags).map(at).collect()
 }
 
-/// Upper quantile of a binomial count, by its normal approximation with a correction.
+/// Where 95 % of binomial counts lie, by the normal approximation with a correction for whole numbers.
 fn binomial_band(n: usize, p: f64) -> (f64, f64) {
     let (center, spread) = (n as f64 * p, (n as f64 * p * (1.0 - p)).sqrt());
     ((center - 1.96 * spread - 0.5).max(0.0), center + 1.96 * spread + 0.5)
 }
 
-/// p-value of the chi-squared statistic of a histogram against equal shares, after Wilson and Hilferty.
+/// Probability of a larger chi-squared number, after Wilson and Hilferty.
+fn chi_squared_p_value(statistic: f64, dof: f64) -> f64 {
+    let a = 2.0 / (9.0 * dof);
+    1.0 - standard_cdf(((statistic / dof).cbrt() - (1.0 - a)) / a.sqrt())
+}
+
+/// p-value of the chi-squared statistic of a histogram against equal shares.
 fn uniform_p_value(counts: &[f64]) -> f64 {
     let n: f64 = counts.iter().sum();
     let expected = n / counts.len() as f64;
@@ -232,9 +239,18 @@ fn uniform_p_value(counts: &[f64]) -> f64 {
         return 1.0;
     }
     let statistic: f64 = counts.iter().map(|c| (c - expected).powi(2) / expected).sum();
-    let dof = (counts.len() - 1) as f64;
-    let a = 2.0 / (9.0 * dof);
-    1.0 - standard_cdf(((statistic / dof).cbrt() - (1.0 - a)) / a.sqrt())
+    chi_squared_p_value(statistic, (counts.len() - 1) as f64)
+}
+
+/// p-value of no autocorrelation up to the last lag, after Ljung and Box (1978), doi 10.1093/biomet/65.2.297.
+fn no_autocorrelation_p_value(correlations: &[f64], n: usize) -> f64 {
+    let n = n as f64;
+    let terms = correlations.iter().enumerate().map(|(k, r)| r * r / (n - (k + 1) as f64).max(1.0));
+    chi_squared_p_value(n * (n + 2.0) * terms.sum::<f64>(), correlations.len() as f64)
+}
+
+fn p_text(p: f64) -> String {
+    if p < 0.001 { "below 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 struct Output {
@@ -267,8 +283,8 @@ fn output(input: &ReportInput, functions: &Functions, all: &Distribution, k: usi
         Axis::new("probability integral transform", Scale::linear(0.0, 1.0)),
         "rows",
         vec![
-            Mark::Bars { edges, heights: counts, class: Class::Bar },
             Mark::Between { low, high, class: Class::Expected },
+            Mark::Bars { edges, heights: counts, class: Class::Bar },
             Mark::Horizontal { y: n as f64 / bins as f64, class: Class::Reference },
         ],
     )
@@ -282,7 +298,7 @@ fn output(input: &ReportInput, functions: &Functions, all: &Distribution, k: usi
     let n_lags = MOST_LAGS.min(longest / 4).max(1);
     let correlations = autocorrelation(&runs, n_lags);
     let band = 1.96 / (n as f64).sqrt();
-    let outside = correlations.iter().filter(|r| r.abs() > band).count();
+    let p_correlation = no_autocorrelation_p_value(&correlations, n);
     let largest = correlations.iter().fold(0.0f64, |largest, r| largest.max(r.abs())).max(1.3 * band);
     let correlogram = Panel::new(
         "autocorrelation",
@@ -313,19 +329,19 @@ fn output(input: &ReportInput, functions: &Functions, all: &Distribution, k: usi
             },
         ],
     );
-    let rows = vec![Row::new(vec![over_time], 165.0), Row::new(vec![histogram, correlogram], 190.0)];
+    let rows = vec![Row::new(vec![over_time], 178.0), Row::new(vec![histogram, correlogram], 200.0)];
     let finite: Vec<f64> = scores.iter().copied().filter(|z| z.is_finite()).collect();
-    let good = p_value > 0.01 && outside * 10 <= n_lags.max(10);
+    let good = p_value > 0.01 && p_correlation > 0.01;
     let legend = vec![(Key::Area(Class::Expected), "95 % of calibrated predictions".to_owned())];
     let caption = format!(
-        "One-step predictions of {name} in {n} rows. Residuals: mean {:.2}, standard deviation {:.2} (0 and 1 are \
+        "One-step predictions of {name} in {n} rows. Residuals: mean {}, standard deviation {} (0 and 1 are \
          expected). Look for a histogram that leaves the grey band: high ends mean predictions that are too sure, a hump \
          means too vague, a slope means bias; and for autocorrelation outside it: dynamics that the states do not hold. \
-         Uniformity: p = {}; {} of {n_lags} autocorrelations outside.",
-        mean(&finite),
-        sd(&finite),
-        if p_value < 0.001 { "below 0.001".to_owned() } else { format!("{p_value:.3}") },
-        outside
+         Uniformity: p = {}; no autocorrelation (Ljung-Box, {n_lags} lags): p = {}.",
+        significant(mean(&finite), 2),
+        significant(sd(&finite), 2),
+        p_text(p_value),
+        p_text(p_correlation)
     );
     let text = if good {
         format!("One-step predictions of {name} are calibrated and leave no pattern in time.")
@@ -417,6 +433,14 @@ mod tests {
         let shift = (30.14f64 * 100.0 / 2.0).sqrt();
         (counts[0], counts[1]) = (100.0 + shift, 100.0 - shift);
         assert!((uniform_p_value(&counts) - 0.05).abs() < 0.003);
+    }
+
+    /// Seen to fail with the lags' divisors left out.
+    #[test]
+    fn ljung_box_of_a_known_case() {
+        // Q = 100 * 102 * (0.04 / 99 + 0.01 / 98) = 5.162 with 2 degrees of freedom: p = exp(-Q / 2).
+        let p = no_autocorrelation_p_value(&[0.2, 0.1], 100);
+        assert!((p - (-5.162f64 / 2.0).exp()).abs() < 0.004, "{p}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(crate) fn shown_state(sensor: &SensorSpec, k: usize) -> Option<usize> {
             let ones: Vec<usize> = (0..c[k].len()).filter(|&d| is(&c[k][d], 1.0)).collect();
             (plain && ones.len() == 1).then(|| ones[0])
         }
-        Predictor::Functions(_) => None,
+        Predictor::Functions(_) | Predictor::Formulas(_) => None,
     }
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn signal_name(sensor: &SensorSpec, name: &str) -> Option<String> {
         SensorSpec::NegativeBinomial { .. } => format!("{name}: counts and mean"),
         SensorSpec::Bernoulli { .. } => format!("{name}: probability of 1"),
         SensorSpec::StochasticVolatility { .. } => format!("|{name}| and its standard deviation"),
-        SensorSpec::User(_) => return None,
+        SensorSpec::User(_) | SensorSpec::Formula { .. } => return None,
     })
 }
 

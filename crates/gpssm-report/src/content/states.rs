@@ -3,7 +3,7 @@
 use gpssm::Points;
 
 use super::sensor::{shown_state, signal, signal_name};
-use super::statistics::{LEVELS, is_split, quantile, sort};
+use super::statistics::{LEVELS, quantile, sort, split};
 use super::{Block, ReportInput, Section, all_draws, count, some_draws};
 use crate::figures::{Bands, Series, series_figure};
 
@@ -13,6 +13,8 @@ const MOST_PANELS: usize = 10;
 const PANELS_A_FIGURE: usize = 5;
 /// Numbers that are sorted for one set of bands, at the most.
 const MOST_NUMBERS: usize = 20_000_000;
+/// Two groups of draws are shown as such if they are this far apart, as a share of the axis.
+const VISIBLE: f64 = 0.05;
 /// Draws shown where the posterior has two modes.
 const N_SAMPLES: usize = 14;
 
@@ -20,21 +22,25 @@ const N_SAMPLES: usize = 14;
 pub(crate) fn bands_of(columns: &[Vec<f64>]) -> (Bands, Vec<bool>) {
     let n = columns.first().map_or(0, Vec::len);
     let mut quantiles = vec![Vec::with_capacity(n); LEVELS.len()];
-    let mut split = Vec::with_capacity(n);
+    let mut apart = Vec::with_capacity(n);
     let mut values = vec![0.0; columns.len()];
     for t in 0..n {
         values.iter_mut().zip(columns).for_each(|(value, column)| *value = column[t]);
         sort(&mut values);
         quantiles.iter_mut().zip(LEVELS).for_each(|(out, p)| out.push(quantile(&values, p)));
-        split.push(is_split(&values));
+        apart.push(split(&values));
     }
     let [low, inner_low, middle, inner_high, high] = <[Vec<f64>; 5]>::try_from(quantiles).unwrap_or_default();
-    (Bands { low, inner_low, middle, inner_high, high }, split)
+    // Groups that could not be told apart in the figure are one.
+    let (bottom, top) = crate::chart::scale::range(low.iter().chain(&high).copied());
+    let seen = apart.iter().map(|apart| apart.is_some_and(|apart| apart > VISIBLE * (top - bottom)));
+    let two_modes = seen.collect();
+    (Bands { low, inner_low, middle, inner_high, high }, two_modes)
 }
 
 /// A few draws where the posterior has two modes and just around it, gaps elsewhere.
 fn samples(columns: &[Vec<f64>], split: &[bool]) -> Vec<Vec<f64>> {
-    if !split.contains(&true) || columns.is_empty() {
+    if !split.contains(&true) {
         return Vec::new();
     }
     let near = |t: usize| split[t.saturating_sub(1)..(t + 2).min(split.len())].contains(&true);
@@ -60,7 +66,8 @@ fn panels(input: &ReportInput, s: usize) -> (Vec<Series>, usize) {
             .iter()
             .map(|&(c, j)| input.chains[c].paths[j][s].iter().skip(d).step_by(n_x).copied().collect())
             .collect();
-        let (bands, split) = bands_of(&columns);
+        let (mut bands, split) = bands_of(&columns);
+        bands.leave_out(&split);
         two_modes.iter_mut().zip(&split).for_each(|(any, split)| *any |= split);
         let outputs: Vec<usize> =
             (0..sequence.n_y()).filter(|&k| shown_state(sensor, k) == Some(d)).collect();
@@ -154,22 +161,22 @@ pub(crate) fn section(input: &ReportInput) -> Section {
             let names: Vec<&str> = part.iter().map(|series| series.title.as_str()).collect();
             let title = format!("{of}states, outputs and inputs over time: {}", names.join("; "));
             let mut caption = format!(
-                "{of}posterior of the states over time: median, 50 % and 90 % bands (equal-tailed, at each time by \
+                "{of}Posterior of the states over time: median, 50 % and 90 % bands (equal-tailed, at each time by \
                  itself), with the data. "
             );
             if i > 0 {
-                caption = format!("{of}continued. ");
+                caption = format!("{of}Continued. ");
             }
             if missing > 0 && i == 0 {
                 caption += &format!(
-                    "{} with missing outputs: the bands go on, and widen where the data no longer tell. ",
+                    "Outputs are missing in {}: the bands go on, and widen where the data no longer tell. ",
                     count(missing, "row", "rows")
                 );
             }
             if two_modes > 0 && i == 0 {
                 caption += &format!(
-                    "At {} the draws fall into two groups; there a band misleads, and single draws are shown \
-                     (orange). If whole draws of one chain stay in one group, the chains have not met. ",
+                    "At {} the draws fall into two groups; there a band would mislead, and single draws are shown \
+                     in its place (orange). If whole draws of one chain stay in one group, the chains have not met. ",
                     count(two_modes, "time", "times")
                 );
             } else if i == 0 {

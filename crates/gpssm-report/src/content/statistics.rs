@@ -26,19 +26,22 @@ pub(crate) fn sd(values: &[f64]) -> f64 {
     (squares / (values.len().max(2) - 1) as f64).sqrt()
 }
 
-/// Whether sorted draws fall into two groups with a gap between them.
+/// Whether sorted draws fall into two groups with a gap between them, and how far apart the groups are.
 ///
 /// The best split into two groups (least variance within them) leaves the groups' means D pooled standard
-/// deviations apart. D is 2.65 for a Gaussian and 3.46 for a uniform distribution; beyond 4 there are two
-/// groups. Each must hold a twentieth of the draws, or what is seen is a tail.
-pub(crate) fn is_split(sorted: &[f64]) -> bool {
-    let n = sorted.len();
-    let spread = sorted.last().zip(sorted.first()).map_or(0.0, |(last, first)| last - first);
+/// deviations apart. D is 2.65 for a Gaussian and 3.46 for a uniform distribution; beyond 5 there are two
+/// groups. Each must hold a twentieth of the draws, or what is seen is a tail. A value counts once, however often
+/// a slow chain repeats it.
+pub(crate) fn split(sorted: &[f64]) -> Option<f64> {
+    let mut distinct = sorted.to_vec();
+    distinct.dedup();
+    let n = distinct.len();
+    let spread = distinct.last()? - distinct.first()?;
     if n < 20 || spread <= 0.0 {
-        return false;
+        return None;
     }
-    let center = sorted[n / 2];
-    let scaled = |i: usize| (sorted[i] - center) / spread;
+    let center = distinct[n / 2];
+    let scaled = |i: usize| (distinct[i] - center) / spread;
     let (mut sum, mut squares) = (vec![0.0; n + 1], vec![0.0; n + 1]);
     for i in 0..n {
         sum[i + 1] = sum[i] + scaled(i);
@@ -49,13 +52,11 @@ pub(crate) fn is_split(sorted: &[f64]) -> bool {
         (squares[to] - squares[from] - (sum[to] - sum[from]).powi(2) / m).max(0.0)
     };
     let least = (n / 20).max(2);
-    let best = (least..=n - least)
-        .min_by(|&a, &b| (within(0, a) + within(a, n)).total_cmp(&(within(0, b) + within(b, n))));
-    best.is_some_and(|k| {
-        let apart = (sum[n] - sum[k]) / (n - k) as f64 - sum[k] / k as f64;
-        let pooled = 0.5 * (within(0, k) / k as f64 + within(k, n) / (n - k) as f64);
-        apart * apart > 16.0 * pooled
-    })
+    let cost = |k: usize| within(0, k) + within(k, n);
+    let k = (least..=n - least).min_by(|&a, &b| cost(a).total_cmp(&cost(b)))?;
+    let apart = (sum[n] - sum[k]) / (n - k) as f64 - sum[k] / k as f64;
+    let pooled = 0.5 * (within(0, k) / k as f64 + within(k, n) / (n - k) as f64);
+    (apart * apart > 25.0 * pooled).then_some(apart * spread)
 }
 
 /// Gaussian kernel density of values at given places, bandwidth after Silverman.
@@ -87,6 +88,10 @@ mod tests {
     use super::*;
     use gpssm::posterior::mixture::standard_quantile;
 
+    fn is_split(sorted: &[f64]) -> bool {
+        split(sorted).is_some()
+    }
+
     /// n evenly spaced quantiles of a standard normal.
     fn normal(n: usize) -> Vec<f64> {
         (0..n).map(|i| standard_quantile((i as f64 + 0.5) / n as f64)).collect()
@@ -107,6 +112,9 @@ mod tests {
             assert!(is_split(&two));
         }
         assert!(!is_split(&[1.0; 50]));
+        // Few values, each many times: a slow chain, not two modes.
+        let slow: Vec<f64> = [0.0, 0.1, 5.0, 5.1].iter().flat_map(|v| [*v; 30]).collect();
+        assert!(!is_split(&slow));
         // One stray draw is no mode.
         let mut stray = normal(100);
         stray.push(50.0);

@@ -4,7 +4,7 @@ use gpssm::model::spec::{FunctionSpec, TransitionSpec};
 
 use super::functions::{Functions, MOST_MAPS, Map, Values};
 use super::statistics::LEVELS;
-use super::{Block, ReportInput, Section};
+use super::{Block, ReportInput, Section, scattered};
 use crate::chart::{Axis, Class, Figure, Heat, Key, Mark, Panel, Row, Scale};
 use crate::figures::{Bands, Curve, curve_figure};
 
@@ -54,12 +54,11 @@ fn curves(input: &ReportInput, functions: &Functions, d: usize) -> Vec<Curve> {
 /// Pairs (x_t, x_{t+1}) of some draws, for a single component.
 fn transitions(input: &ReportInput, functions: &Functions, d: usize) -> Vec<(f64, f64)> {
     let n_x = input.problem.n_x();
-    let total = functions.draws.len() * input.problem.record().n_transitions();
-    let stride = (total / 600).max(1);
     let draws = functions.draws.iter().flat_map(|&(c, j)| &input.chains[c].paths[j]);
     let pairs =
         draws.flat_map(|path| (1..path.len() / n_x).map(|t| (path[(t - 1) * n_x + d], path[t * n_x + d])));
-    pairs.step_by(stride).collect()
+    let pairs: Vec<(f64, f64)> = pairs.collect();
+    scattered(pairs.len(), 600).into_iter().map(|i| pairs[i]).collect()
 }
 
 /// Grid points with no draw near them.
@@ -116,12 +115,13 @@ fn map_figure(input: &ReportInput, functions: &Functions, map: &Map, d: usize) -
     Figure::new(format!("{} over two components", next(input, d)), legend, vec![Row::new(panels, 300.0)])
 }
 
-fn mean_function_words(mean: &FunctionSpec) -> &'static str {
+fn mean_function_words(mean: &FunctionSpec) -> String {
     match mean {
-        FunctionSpec::Zero => "zero",
-        FunctionSpec::Identity => "the state itself",
-        FunctionSpec::Linear { .. } => "linear",
-        FunctionSpec::User(_) => "given by a function",
+        FunctionSpec::Zero => "zero".into(),
+        FunctionSpec::Identity => "the state itself".into(),
+        FunctionSpec::Linear { .. } => "linear".into(),
+        FunctionSpec::Formula(text) => text.clone(),
+        FunctionSpec::User(_) => "given by a function".into(),
     }
 }
 

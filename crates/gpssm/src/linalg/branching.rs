@@ -25,7 +25,7 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// For p = L^{-1} h; entries beyond the order are zero.
+    /// For p = L^{-1} h, followed by zeros to whole panels.
     pub(crate) fn set(&mut self, p: &[f64]) {
         let n = p.len();
         self.p.clear();
@@ -50,7 +50,7 @@ impl Growth {
         }
     }
 
-    /// C^{-1} p.
+    /// C^{-1} p, followed by zeros.
     pub(crate) fn solved(&self) -> &[f64] {
         &self.g
     }
@@ -93,7 +93,7 @@ impl Vectorised for Grow<'_> {
             rest.copy_from_slice(&h[first..first + HEIGHT]);
             let (from, _) = old.panel(panel).as_chunks::<HEIGHT>();
             let (to, _) = new.panel_mut(panel).as_chunks_mut::<HEIGHT>();
-            let last = n.min(first + HEIGHT);
+            let last = first + HEIGHT;
             let (p, d, g) = (&growth.p[..last], &growth.diagonal[..last], &growth.g[..last]);
             for k in 0..first {
                 let (column, out) = (&from[k], &mut to[k]);
@@ -102,14 +102,16 @@ impl Vectorised for Grow<'_> {
                     out[r] = multiply_add::<S>(d[k], column[r], g[k] * rest[r]);
                 }
             }
-            for k in first..last {
+            for lane in 0..HEIGHT {
+                let k = first + lane;
+                let (column, out) = (&from[k], &mut to[k]);
                 for r in 0..HEIGHT {
-                    rest[r] = multiply_add::<S>(-p[k], from[k][r], rest[r]);
-                    // Nothing is left of row k, and nothing was there of the rows before it.
-                    if r <= k - first {
-                        rest[r] = 0.0;
-                    }
-                    to[k][r] = multiply_add::<S>(d[k], from[k][r], g[k] * rest[r]);
+                    rest[r] = multiply_add::<S>(-p[k], column[r], rest[r]);
+                }
+                // Nothing is left of row k, and of the rows before it nothing was there.
+                rest[lane] = 0.0;
+                for r in 0..HEIGHT {
+                    out[r] = multiply_add::<S>(d[k], column[r], g[k] * rest[r]);
                 }
             }
         }
@@ -221,7 +223,7 @@ mod tests {
                 let mut p = [h.clone(), h.iter().map(|h| 2.0 * h).collect()].concat();
                 solve_few(&factor, &mut p, stride);
                 assert!((0..n).all(|i| (p[stride + i] - 2.0 * p[i]).abs() < 1e-12 * (1.0 + p[i].abs())));
-                growth.set(&p[..n]);
+                growth.set(&p[..n.next_multiple_of(HEIGHT)]);
                 let old = std::mem::take(&mut factor);
                 grow(&old, &h, &growth, &mut factor);
                 rank_one_update(&mut rotated, &mut h.clone(), &mut rotations);

@@ -21,9 +21,9 @@ pub struct Progress {
     pub chain: u32,
     /// What it does.
     pub phase: Phase,
-    /// Restarts or sweeps done in this phase.
+    /// Filters of the start or sweeps done in this phase.
     pub done: u64,
-    /// Restarts or sweeps in all of this phase.
+    /// Filters or sweeps in all of this phase.
     pub total: u64,
 }
 
@@ -165,9 +165,7 @@ impl Run<'_> {
         let state = match plan.from {
             Some(state) => state,
             None => {
-                let restarts = u64::from(settings.start.restarts);
-                let mut keep_going =
-                    |done: u32| self.tell(number, Phase::Start, u64::from(done).min(restarts), restarts);
+                let mut keep_going = |done, total| self.tell(number, Phase::Start, done, total);
                 let Some(start) = find_start(problem, settings, number, &mut keep_going)? else {
                     return Ok(report);
                 };

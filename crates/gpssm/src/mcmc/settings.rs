@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::start::plan::plan;
 use crate::error::Error;
 use crate::model::compile::Problem;
 use crate::model::dynamics::{DynamicsSpec, InducingSpec};
@@ -39,9 +40,10 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StartSettings {
-    /// Filters with hyper-parameters from the prior, of which the one with the best evidence is kept.
+    /// Draws of the hyper-parameters from the prior that are tried on the beginning of the record. Those with
+    /// good evidence go on to half as much again, and so on, until a few have seen the whole record.
     pub restarts: u32,
-    /// Particles of these filters; none for as many as a second or so allows, 3000 at the most.
+    /// Particles of the filters; none for as many as a second or so allows, 400 at the most.
     pub particles: Option<usize>,
 }
 
@@ -64,7 +66,7 @@ impl Default for Settings {
 
 impl Default for StartSettings {
     fn default() -> Self {
-        Self { restarts: 4, particles: None }
+        Self { restarts: 32, particles: None }
     }
 }
 
@@ -74,15 +76,9 @@ impl Settings {
         FilterOptions { n_particles: self.particles, resampling: self.resampling, proposal: self.proposal }
     }
 
-    /// Particles of the starting filter.
+    /// Particles of the starting filters over the whole record.
     pub fn start_particles(&self, problem: &Problem) -> usize {
-        // A filter costs about N (p T)^3 / 3 multiply-adds for each block; 2e10 of them take a second or two.
-        let n_transitions = problem.record().n_transitions() as f64;
-        let transition = problem.bind_transition(&vec![1.0; problem.table().len()]);
-        let cost: f64 =
-            transition.blocks().iter().map(|b| (b.len() as f64 * n_transitions).powi(3) / 3.0).sum();
-        let affordable = (2e10 / cost.max(1.0)) as usize;
-        self.start.particles.unwrap_or(affordable.clamp(100, 3_000)).max(2)
+        plan(problem, self).last().map_or(2, |stage| stage.particles)
     }
 
     /// Threads at work at one time.
@@ -168,7 +164,7 @@ impl Settings {
 }
 
 /// Weights of a block of `p` dimensions, if the prior is a finite basis.
-fn n_weights(problem: &Problem, p: usize) -> Option<f64> {
+pub(super) fn n_weights(problem: &Problem, p: usize) -> Option<f64> {
     let most = match &problem.model().dynamics {
         DynamicsSpec::Exact => return None,
         DynamicsSpec::Fic { inducing, .. } | DynamicsSpec::Dtc { inducing, .. } => match inducing {

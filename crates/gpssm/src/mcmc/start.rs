@@ -1,63 +1,248 @@
-//! The cold start: large filters with hyper-parameters from the prior, best evidence kept.
+//! The cold start: a population grows along the record.
+//!
+//! A filter finds the right path only if its hyper-parameters suit the data, and hyper-parameters are learned only
+//! from a path that is about right. So neither is looked for over the whole record at once. Candidates (theta, x)
+//! begin with many draws of theta from the prior and a filter over the first rows, which is cheap (the cost grows with
+//! T^3). Every stage
+//!
+//! 1. leads the candidates on to more rows, by a filter given the path they have (f integrated out),
+//! 2. resamples them by their evidence so far,
+//! 3. moves them by sweeps over the rows seen so far.
+//!
+//! This is a sequential Monte Carlo sampler of p(theta, x | y) (Chopin 2002, doi 10.1093/biomet/89.3.539, with
+//! particle Gibbs moves), made for a few dozen candidates: weights are tempered, as their logarithms are off by a few
+//! units; the last states of a path are drawn anew when it is led on, as one path has one state to go on from; and
+//! evidences are summed over all stages, not reset by resampling. Nothing of the start needs to be exact: the
+//! sweeps that follow are.
+//!
+//! In the first filter every unknown function has a linear part in addition to its kernel: a trend is learned from
+//! a few steps, long before the kernel alone could tell one path from another. A linear-Gaussian sensor shows the path
+//! by itself and needs no such help.
 
-use super::settings::Settings;
-use super::sweep::ChainState;
+pub(super) mod plan;
+
+use std::borrow::Cow;
+
+use rand::Rng;
+
+use self::plan::{Stage, plan};
+use super::conditional::Conditional;
+use super::settings::{Settings, StartSettings};
+use super::sweep::{Chain, ChainState};
+use crate::dynamics::evidence::EvidenceWork;
+use crate::dynamics::transition::Transition;
 use crate::error::Error;
+use crate::initial::BoundInitial;
+use crate::kernel::Kernel;
 use crate::model::choose::{choose, needs_path, provisional};
 use crate::model::compile::Problem;
 use crate::model::dynamics::DynamicsSpec;
 use crate::random::{Purpose, stream};
+use crate::record::Sequence;
 use crate::smc::filter::{FilterError, FilterOptions, SharedPairs, particle_filter};
 
-/// Restarts that are tried beyond the wanted ones when none of them succeeded.
+/// Draws from the prior that are tried when all candidates of a stage failed.
 const EXTRA: u32 = 20;
+
+/// Candidates that are remembered of the first stage.
+const REMEMBERED: usize = 64;
+/// States at the end of a path that are drawn anew when it is led on.
+const REDRAWN: usize = 10;
+/// Power of the evidence by which candidates are resampled.
+const TEMPER: f64 = 0.25;
 
 /// A start and its evidence.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// Where the chain begins.
     pub state: ChainState,
-    /// Estimate of log p(y | theta) of the filter that found it.
+    /// Estimate of log p(y) along the way to it; good for comparisons between the starts of one problem.
     pub log_evidence: f64,
 }
 
-/// The best of several restarts. `keep_going` is asked before each of them.
+/// Finds a start. `keep_going` is asked before each filter, and told how many were made and how many there will
+/// be.
 pub fn find_start(
     problem: &Problem,
     settings: &Settings,
     chain: u32,
-    keep_going: &mut dyn FnMut(u32) -> bool,
+    keep_going: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<Start>, Error> {
-    let mut best: Option<Start> = None;
-    let mut last_failure = None;
-    for restart in 0..settings.start.restarts.saturating_add(EXTRA) {
-        if restart >= settings.start.restarts && best.is_some() {
-            break;
-        }
-        if !keep_going(restart) {
-            return Ok(best);
-        }
-        match attempt(problem, settings, chain, restart) {
-            Ok(start) if start.log_evidence.is_finite() => {
-                if best.as_ref().is_none_or(|best| start.log_evidence > best.log_evidence) {
-                    best = Some(start);
-                }
+    let stages = plan(problem, settings);
+    let total = stages.iter().map(|stage| u64::from(stage.candidates)).sum();
+    let mut done = 0;
+    let mut candidates: Vec<Start> = Vec::new();
+    for (number, stage) in stages.iter().enumerate() {
+        let head = problem.head(stage.transitions, stage.exact);
+        let round = Round { settings, chain, number: number as u64, stage, problem: &head };
+        let n_kept = stages.get(number + 1).map_or(1, |next| next.candidates as usize);
+        let n_candidates = if number == 0 { stage.candidates } else { candidates.len() as u32 };
+        let mut kept: Vec<Start> = Vec::new();
+        let mut doubtful: Vec<Start> = Vec::new();
+        let mut last_failure = None;
+        for index in 0..n_candidates.saturating_add(EXTRA) {
+            if index >= n_candidates && !(kept.is_empty() && doubtful.is_empty()) {
+                break;
             }
-            Ok(_) => {}
-            Err(Attempt::Filter(error)) => last_failure = Some(error),
-            Err(Attempt::Fatal(error)) => return Err(error),
+            if !keep_going(done, total) {
+                return Ok(None);
+            }
+            let candidate = match candidates.get(index as usize) {
+                Some(candidate) => candidate.clone(),
+                None => round.newcomer(index)?,
+            };
+            match round.lead_on(index, candidate) {
+                Ok(candidate) if candidate.log_evidence.is_finite() => {
+                    let list = if round.has_density(&candidate.state) { &mut kept } else { &mut doubtful };
+                    let place = list.partition_point(|other| other.log_evidence >= candidate.log_evidence);
+                    list.insert(place, candidate);
+                    list.truncate(REMEMBERED);
+                }
+                Ok(_) => {}
+                Err(error) => last_failure = Some(error),
+            }
+            done = (done + 1).min(total);
+        }
+        if kept.is_empty() {
+            kept = doubtful;
+        }
+        if kept.is_empty() {
+            return Err(failed(n_candidates, last_failure));
+        }
+        candidates = resample(&kept, n_kept);
+        candidates.iter_mut().enumerate().for_each(|(i, candidate)| round.sweep(i as u64, candidate));
+    }
+    Ok(candidates.into_iter().next().map(|mut start| {
+        start.state.sweep = 0;
+        start
+    }))
+}
+
+fn failed(n_candidates: u32, last: Option<FilterError>) -> Error {
+    Error::Start {
+        message: format!(
+            "{} filters with hyper-parameters from the prior all failed{}; check that priors and sensor fit the \
+             scale of the data",
+            n_candidates.saturating_add(EXTRA),
+            last.map_or(String::new(), |error| format!(" (the last: {error})"))
+        ),
+    }
+}
+
+/// Some of the candidates, the good ones several times. They come and go with the best first.
+fn resample(candidates: &[Start], n: usize) -> Vec<Start> {
+    let best = candidates.first().map_or(0.0, |best| best.log_evidence);
+    let weights: Vec<f64> = candidates.iter().map(|c| (TEMPER * (c.log_evidence - best)).exp()).collect();
+    let unit = weights.iter().sum::<f64>() / n as f64;
+    let mut resampled = Vec::new();
+    let mut sum = 0.0;
+    for (candidate, weight) in candidates.iter().zip(weights) {
+        sum += weight / unit;
+        // The best is always among them; a little less than its share, for rounding.
+        while (resampled.len() as f64) < sum - 1e-9 && resampled.len() < n {
+            resampled.push(candidate.clone());
         }
     }
-    match best {
-        Some(best) => Ok(Some(best)),
-        None => Err(Error::Start {
-            message: format!(
-                "{} filters with hyper-parameters from the prior all failed{}; check that priors and sensor fit \
-                 the scale of the data",
-                settings.start.restarts.saturating_add(EXTRA),
-                last_failure.map_or(String::new(), |error| format!(" (the last: {error})"))
-            ),
-        }),
+    resampled
+}
+
+/// One stage at work.
+struct Round<'a> {
+    settings: &'a Settings,
+    chain: u32,
+    number: u64,
+    stage: &'a Stage,
+    /// What the stage sees of the record.
+    problem: &'a Problem,
+}
+
+impl Round<'_> {
+    /// A candidate that has seen nothing yet.
+    fn newcomer(&self, index: u32) -> Result<Start, Error> {
+        let index = self.number << 32 | u64::from(index);
+        let mut rng = stream(self.settings.seed, self.chain, Purpose::StartTheta, 0, index);
+        let theta = self.problem.table().sample(&mut rng)?;
+        Ok(Start { state: ChainState::new(self.problem, theta, Vec::new()), log_evidence: 0.0 })
+    }
+
+    /// The candidate with its paths led on to the rows of this stage, each sequence given all that is there of
+    /// the others.
+    fn lead_on(&self, index: u32, mut candidate: Start) -> Result<Start, FilterError> {
+        let (problem, n_x) = (self.problem, self.problem.n_x());
+        let mut model = problem.bind(&candidate.state.theta);
+        if candidate.state.paths.is_empty() && model.sensor.as_linear_gaussian().is_none() {
+            add_linear_parts(&mut model.transition, problem.model().n_u);
+        }
+        let initial = model.initial.clone();
+        let options = FilterOptions { n_particles: self.stage.particles, ..self.settings.filter_options() };
+        let paths = &mut candidate.state.paths;
+        paths.resize(problem.sequences().len(), Vec::new());
+        for (s, sequence) in problem.sequences().iter().enumerate() {
+            let n_seen = paths[s].len() / n_x;
+            if n_seen == sequence.n_rows() {
+                continue;
+            }
+            let from = n_seen.saturating_sub(1 + REDRAWN);
+            let mut shared = SharedPairs::none(n_x, sequence.n_u());
+            for (other, (path, sequence)) in paths.iter().zip(problem.sequences()).enumerate() {
+                let n_rows = if other == s { from + 1 } else { path.len() / n_x };
+                if n_rows > 1 {
+                    shared.add(&model.transition, &path[..n_rows * n_x], sequence);
+                }
+            }
+            let mut ahead = Cow::Borrowed(sequence);
+            model.initial = initial.clone();
+            if from > 0 {
+                ahead = Cow::Owned(sequence.tail(from));
+                model.initial = BoundInitial::Fixed(paths[s][from * n_x..(from + 1) * n_x].to_vec());
+            }
+            let index = u64::from(index) << 32 | s as u64;
+            let filter = |sequence: &Sequence| {
+                let mut rng =
+                    stream(self.settings.seed, self.chain, Purpose::StartStates, self.number, index);
+                particle_filter(&model, sequence, &shared, options, &mut rng)
+            };
+            let outcome = filter(&ahead)?;
+            candidate.log_evidence += outcome.log_evidence;
+            if n_seen > 0 {
+                // The evidence of rows that were counted before: the same filter, the same random numbers.
+                candidate.log_evidence -= filter(&ahead.head(n_seen - from))?.log_evidence;
+            }
+            paths[s].truncate(from * n_x);
+            paths[s].extend(outcome.path);
+        }
+        Ok(candidate)
+    }
+
+    /// Moves a candidate over the rows that it has seen.
+    fn sweep(&self, index: u64, candidate: &mut Start) {
+        // The sweeps of a start must not share random numbers with those of the chain.
+        let mut rng = stream(self.settings.seed, self.chain, Purpose::StartSweeps, self.number, index);
+        let (seed, options) = (rng.next_u64(), self.settings.filter_options());
+        let mut chain = Chain::new(self.problem, options, seed, self.chain, candidate.state.clone());
+        for _ in 0..self.stage.sweeps {
+            if chain.sweep().log_joint.is_finite() {
+                candidate.state.clone_from(&chain.state);
+            }
+        }
+    }
+
+    /// Whether the density of the candidate can be computed: states that run away may be beyond rounding, and a chain
+    /// would not find back from there.
+    fn has_density(&self, state: &ChainState) -> bool {
+        let mut work = EvidenceWork::default();
+        let mut conditional = Conditional::new(self.problem, &state.paths, &state.theta, &mut work);
+        conditional.log_joint(&state.theta).0.is_finite()
+    }
+}
+
+/// Adds a linear function to every unknown one: in internal units, where a typical input makes a typical state.
+fn add_linear_parts(transition: &mut Transition, n_u: usize) {
+    let n_x = transition.n_x();
+    let variance: Vec<f64> = (0..n_x + n_u).map(|c| if c < n_x { 1.0 / n_x as f64 } else { 1.0 }).collect();
+    for kernel in transition.kernels.iter_mut().filter(|kernel| !kernel.is_zero()) {
+        let linear = Kernel::Linear { components: (0..n_x + n_u).collect(), variance: variance.clone() };
+        *kernel = Kernel::Sum(vec![std::mem::replace(kernel, Kernel::zero()), linear]);
     }
 }
 
@@ -72,8 +257,12 @@ pub fn prepare(problem: &Problem, settings: &Settings) -> Result<Problem, Error>
     let mut theta = problem.table().sample(&mut stream(settings.seed, 0, Purpose::Basis, 0, 2))?;
     if needs_path(spec) {
         let warm_up = problem.with_basis(provisional(problem, settings.seed, PROVISIONAL));
+        // Where the path goes matters here, less so whether each of its signs is right.
+        let restarts = settings.start.restarts.div_ceil(4);
+        let settings =
+            Settings { start: StartSettings { restarts, ..settings.start.clone() }, ..settings.clone() };
         // A number of its own, that no chain has.
-        if let Some(start) = find_start(&warm_up, settings, u32::MAX, &mut |_| true)? {
+        if let Some(start) = find_start(&warm_up, &settings, u32::MAX, &mut |_, _| true)? {
             (theta, paths) = (start.state.theta, start.state.paths);
         }
     }
@@ -85,30 +274,3 @@ pub fn prepare(problem: &Problem, settings: &Settings) -> Result<Problem, Error>
 
 /// Inducing inputs of the warm-up path.
 const PROVISIONAL: usize = 30;
-
-enum Attempt {
-    Filter(FilterError),
-    Fatal(Error),
-}
-
-fn attempt(problem: &Problem, settings: &Settings, chain: u32, restart: u32) -> Result<Start, Attempt> {
-    let mut rng = stream(settings.seed, chain, Purpose::StartTheta, 0, u64::from(restart));
-    let theta = problem.table().sample(&mut rng).map_err(Attempt::Fatal)?;
-    let model = problem.bind(&theta);
-    let options =
-        FilterOptions { n_particles: settings.start_particles(problem), ..settings.filter_options() };
-    let mut shared = SharedPairs::none(problem.n_x(), problem.model().n_u);
-    let mut log_evidence = 0.0;
-    let mut paths = Vec::new();
-    // Each sequence is filtered given the paths of those before it.
-    for (s, sequence) in problem.sequences().iter().enumerate() {
-        let index = u64::from(restart) << 32 | s as u64;
-        let mut rng = stream(settings.seed, chain, Purpose::StartStates, 0, index);
-        let outcome =
-            particle_filter(&model, sequence, &shared, options, &mut rng).map_err(Attempt::Filter)?;
-        log_evidence += outcome.log_evidence;
-        shared.add(&model.transition, &outcome.path, sequence);
-        paths.push(outcome.path);
-    }
-    Ok(Start { state: ChainState::new(problem, theta, paths), log_evidence })
-}

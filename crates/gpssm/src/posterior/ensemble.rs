@@ -50,6 +50,31 @@ impl Ensemble {
         &self.values[i * size..(i + 1) * size]
     }
 
+    /// Without the rows before this one.
+    #[must_use]
+    pub fn from_row(&self, row: usize) -> Self {
+        let row = row.min(self.n_rows);
+        let rest = |i: usize| self.sample(i)[row * self.n_channels..].iter().copied();
+        let values = (0..self.n_samples).flat_map(rest).collect();
+        Self::new(self.n_samples, self.n_rows - row, self.n_channels, values)
+    }
+
+    /// The channels of both, side by side; rows and samples that only one of them has are left out.
+    #[must_use]
+    pub fn beside(&self, other: &Self) -> Self {
+        let n_samples = self.n_samples.min(other.n_samples);
+        let n_rows = self.n_rows.min(other.n_rows);
+        let mut values = Vec::with_capacity(n_samples * n_rows * (self.n_channels + other.n_channels));
+        for i in 0..n_samples {
+            for t in 0..n_rows {
+                for part in [self, other] {
+                    values.extend_from_slice(&part.sample(i)[t * part.n_channels..][..part.n_channels]);
+                }
+            }
+        }
+        Self::new(n_samples, n_rows, self.n_channels + other.n_channels, values)
+    }
+
     /// Entry (t, k) of all samples.
     pub fn column(&self, t: usize, k: usize) -> Vec<f64> {
         (0..self.n_samples).map(|i| self.sample(i)[t * self.n_channels + k]).collect()

@@ -83,7 +83,7 @@ struct History {
 }
 
 impl Posterior {
-    fn check_record(&self, sequence: &Sequence) -> Result<(), Error> {
+    pub(crate) fn check_record(&self, sequence: &Sequence) -> Result<(), Error> {
         if (sequence.n_y(), sequence.n_u()) != (self.n_y(), self.n_u()) {
             return Err(Error::data(format!(
                 "the record has {} outputs and {} inputs, the model has {} and {}",
@@ -129,7 +129,7 @@ impl Posterior {
         Ok(out)
     }
 
-    /// Trajectories from the smoothing distribution under the learned model. Memory O(T N) at a time.
+    /// Trajectories from the smoothing distribution under the learned model. Memory O(T K N) for K functions of N particles.
     pub fn smooth(
         &self,
         sequence: &Sequence,

@@ -151,6 +151,53 @@ impl FunctionPosterior {
     }
 }
 
+impl FunctionPosterior {
+    /// Mean and covariance of f_d at all points together, row-major. What FIC draws afresh at each point is left out.
+    pub(crate) fn joint(&self, z: &Points, d: usize) -> (Vec<f64>, Vec<f64>) {
+        let (n_x, n) = (self.n_x(), z.len());
+        let mut means = Vec::new();
+        evaluate_all(&self.space.transition.means, z, &mut means);
+        let mut mean: Vec<f64> = means.iter().skip(d).step_by(n_x).copied().collect();
+        let mut covariance = vec![0.0; n * n];
+        let Some((block, a)) =
+            self.blocks.iter().find_map(|b| Some((b, b.dims.iter().position(|&e| e == d)?)))
+        else {
+            return (mean, covariance);
+        };
+        let p = block.dims.len();
+        let (columns, stride, whitened, prior) = match &block.kind {
+            Kind::Known => return (mean, covariance),
+            Kind::Exact { kernels, factor, whitened } => {
+                let mut columns = Vec::new();
+                let mut scratch = Scratch::default();
+                let stride = cross_columns(kernels, &self.pairs.points, z, 0..n, &mut columns, &mut scratch);
+                factor.solve(whitened.len(), &mut columns, stride, p * n);
+                (columns, stride, whitened, Some(kernels[a].matrix(z, z)))
+            }
+            Kind::Basis { design, factor, whitened } => {
+                let (w, stride) = (design.n_weights(), padded(design.n_weights()));
+                let (mut rows, mut extra) = (Vec::new(), Vec::new());
+                design.features(z, &mut rows, &mut extra);
+                let mut columns = vec![0.0; stride * p * n];
+                for (column, row) in columns.chunks_exact_mut(stride).zip(rows.chunks_exact(w.max(1))) {
+                    column[..w].copy_from_slice(row);
+                }
+                factor.solve(w, &mut columns, stride, p * n);
+                (columns, stride, whitened, None)
+            }
+        };
+        let column = |i: usize| &columns[(i * p + a) * stride..][..whitened.len()];
+        for i in 0..n {
+            mean[i] += dot(column(i), whitened);
+            for k in 0..n {
+                let product = dot(column(i), column(k));
+                covariance[i * n + k] = prior.as_ref().map_or(product, |prior| prior[i * n + k] - product);
+            }
+        }
+        (mean, covariance)
+    }
+}
+
 fn exact(kernels: Vec<Kernel>, noise: &[f64], dims: &[usize], pairs: &Pairs) -> Result<Kind, Error> {
     let mut dense = Dense::default();
     fill_covariance(&kernels, noise, &pairs.points, &mut dense, &mut Scratch::default());

@@ -6,6 +6,8 @@
 //! - [`simulate`]: free runs under new inputs, one function along each path; data from the prior
 //! - [`online`]: filtering, one observation at a time
 //! - [`filter`]: whole records: filtered and smoothed states, predictions k steps ahead
+//! - [`score`], [`baseline`], [`compare`]: how good predictions are, beside simple ones and other models
+//! - [`thin`]: fewer draws; [`distil`], [`distilled`]: one sparse Gaussian process in place of all
 //! - [`ensemble`]: bands, CRPS and PIT of samples
 //! - `function`, `paths`, `features`, `drawn`: the posterior of f given one draw, and functions drawn from it
 //! - [`mixture`]: moments, quantiles, density and CRPS of a mixture of Gaussians
@@ -13,17 +15,24 @@
 //!
 //! Everything is in original units, deterministic given its seed, and carries its uncertainty.
 
+pub mod baseline;
+pub mod compare;
+pub mod distil;
+pub mod distilled;
 pub(crate) mod drawn;
 pub mod ensemble;
 pub(crate) mod features;
 pub mod filter;
 pub(crate) mod function;
+pub(crate) mod gradient;
 pub mod mixture;
 pub(crate) mod observe;
 pub mod online;
 pub(crate) mod paths;
 pub mod predict;
+pub mod score;
 pub mod simulate;
+pub mod thin;
 pub mod warning;
 
 use std::sync::{Arc, OnceLock};
@@ -214,6 +223,8 @@ pub(crate) enum Stream {
     Filter = 3,
     Smooth = 4,
     Horizon = 5,
+    Thin = 6,
+    Distilled = 7,
 }
 
 /// The stream of one path, function or row.

@@ -9,6 +9,9 @@ use crate::error::Error;
 use crate::linalg::small;
 use crate::points::Points;
 
+/// Draws times points from which on threads are worth their start.
+const SHARED_FROM: usize = 10_000;
+
 /// What is predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Target {
@@ -147,9 +150,8 @@ impl Posterior {
             covariances: Vec::with_capacity(self.len() * n_points * n_x * n_x),
             warnings: self.coverage_warnings(z),
         };
-        let mut moments = Moments::default();
-        for j in 0..self.len() {
-            self.function(j)?.evaluate(&internal, target == Target::NextState, &mut moments);
+        for moments in self.moments_of_all(&internal, target == Target::NextState) {
+            let moments = moments?;
             let mean = moments.mean.iter().enumerate();
             prediction.means.extend(mean.map(|(i, mean)| scaling.x.to_original(i % n_x, *mean)));
             prediction.covariances.extend(
@@ -164,6 +166,33 @@ impl Posterior {
             true => Err(Error::data("the mean function is not finite at one of the points")),
             false => Ok(prediction),
         }
+    }
+
+    /// f or the next state given each draw, internal units; draws are shared out to as many threads as there are cores if
+    /// there is enough to do, and come back in order.
+    fn moments_of_all(&self, z: &Points, with_noise: bool) -> Vec<Result<Moments, Error>> {
+        let of = |j: usize| -> Result<Moments, Error> {
+            let mut moments = Moments::default();
+            self.function(j)?.evaluate(z, with_noise, &mut moments);
+            Ok(moments)
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let n_threads = if self.len() * z.len() < SHARED_FROM { 1 } else { cores.min(self.len()) };
+        if n_threads == 1 {
+            return (0..self.len()).map(of).collect();
+        }
+        let share = self.len().div_ceil(n_threads);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..n_threads)
+                .map(|i| {
+                    let of = &of;
+                    let (from, to) = (i * share, ((i + 1) * share).min(self.len()));
+                    scope.spawn(move || (from..to).map(of).collect::<Vec<_>>())
+                })
+                .collect();
+            let panicked = |_| vec![Err(Error::data("a thread stopped in a user's function"))];
+            threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(panicked)).collect()
+        })
     }
 
     fn points(&self, x_star: &[Vec<f64>], u_star: &[Vec<f64>]) -> Result<Points, Error> {

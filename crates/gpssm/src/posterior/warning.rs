@@ -50,12 +50,10 @@ pub enum Warning {
         /// Out of how many.
         of: usize,
     },
-    /// Scores that cannot be computed.
-    NoScore {
-        /// Output, from 1.
-        output: usize,
-        /// Why.
-        reason: String,
+    /// A baseline whose free run overflows; it has no scores.
+    BaselineDiverged {
+        /// Which.
+        name: String,
     },
 }
 
@@ -85,7 +83,9 @@ impl fmt::Display for Warning {
                 formatter,
                 "the record leaves {effective:.1} of {of} functions with weight: uncertainty about f is understated"
             ),
-            Self::NoScore { output, reason } => write!(formatter, "output {output} has no score: {reason}"),
+            Self::BaselineDiverged { name } => {
+                write!(formatter, "the baseline \"{name}\" overflows in a free run and has no scores")
+            }
         }
     }
 }

@@ -87,7 +87,7 @@ fn feed(
         evidence_evaluations: sweep,
         clamped: u64::from(chain),
         log_joint: next() * 1e3,
-        log_likelihood: if sweep % 5 == 0 { f64::NEG_INFINITY } else { next() },
+        log_likelihood: if sweep.is_multiple_of(5) { f64::NEG_INFINITY } else { next() },
         ..SweepInfo::default()
     };
     let mut state = ChainState::new(problem, theta.clone(), internal);

@@ -417,3 +417,6 @@ impl Block for CollapsedBlock {
         self.numerics
     }
 }
+
+#[cfg(test)]
+mod tests;

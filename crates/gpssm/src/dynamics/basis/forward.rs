@@ -12,7 +12,7 @@ use crate::dynamics::numerics::Numerics;
 use crate::dynamics::predictions::Predictions;
 use crate::linalg::branching::{Growth, grow, solve_few};
 use crate::linalg::dense::NotPositiveDefinite;
-use crate::linalg::panels::{TriangularPanels, padded};
+use crate::linalg::panels::{HEIGHT, TriangularPanels, padded};
 use crate::linalg::simd::dot;
 use crate::linalg::small;
 use crate::points::Points;
@@ -112,7 +112,7 @@ impl ForwardBlock {
         work.columns.extend_from_slice(&self.columns[parent * size..(parent + 1) * size]);
         for k in 0..p {
             let h = &self.h[parent * size + k * stride..][..stride];
-            work.growth.set(&work.columns[k * stride..k * stride + n]);
+            work.growth.set(&work.columns[k * stride..k * stride + n.next_multiple_of(HEIGHT)]);
             if k == 0 {
                 grow(&old.factor, h, &work.growth, factor);
             } else {
@@ -120,7 +120,7 @@ impl ForwardBlock {
                 std::mem::swap(factor, &mut work.factor);
             }
             b.chunks_exact_mut(n).for_each(|vector| work.growth.solve(vector));
-            b.extend_from_slice(work.growth.solved());
+            b.extend_from_slice(&work.growth.solved()[..n]);
             let later = work.columns[(k + 1) * stride..].chunks_exact_mut(stride);
             later.for_each(|column| work.growth.solve(&mut column[..n]));
         }

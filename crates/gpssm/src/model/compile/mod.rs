@@ -151,6 +151,24 @@ impl Problem {
         Self { basis: Some(basis), ..self.clone() }
     }
 
+    /// The first `n_transitions` of the record (at least one), in the same units; with the exact Gaussian process
+    /// in place of a finite basis if `exact`.
+    pub(crate) fn head(&self, n_transitions: usize, exact: bool) -> Self {
+        let mut head = self.clone();
+        if exact {
+            head.model.dynamics = DynamicsSpec::Exact;
+            head.basis = None;
+        }
+        if n_transitions < self.record.n_transitions() {
+            head.record = self.record.head(n_transitions);
+            head.sequences.truncate(head.record.sequences().len());
+            for (sequence, cut) in head.sequences.iter_mut().zip(head.record.sequences()) {
+                *sequence = sequence.head(cut.n_rows());
+            }
+        }
+        head
+    }
+
     /// Refuses bases that the kernels do not have, and sizes that make no sense.
     fn check_dynamics(&self) -> Result<(), Error> {
         let n_z = self.n_x() + self.model.n_u;

@@ -1,0 +1,307 @@
+//! What can be typed.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::distil::{DistilArgs, ThinArgs};
+use crate::commands::filter::FilterArgs;
+use crate::commands::predict::PredictArgs;
+use crate::commands::reproduce::Reproduce;
+use crate::commands::score::{CompareArgs, ScoreArgs};
+use crate::commands::simulate::SimulateArgs;
+use crate::failure::Failure;
+
+/// Learn nonlinear dynamics from recorded inputs and outputs, with honest uncertainty.
+///
+/// gpssm fits a state-space model whose transition function is unknown: a Gaussian process prior over the function,
+/// integrated out, and particle Gibbs with ancestor sampling over states and hyper-parameters.
+#[derive(Debug, Parser)]
+#[command(name = "gpssm", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "First steps:
+  gpssm demo                                  the paper's benchmark, from data to report
+  gpssm init data.csv > model.toml            a commented model file for your data
+  gpssm fit data.csv --y y --u u --dry-run    the default model in words
+  gpssm fit data.csv --y y --u u -o run.zarr  draws from the posterior
+  gpssm summary run.zarr                      what was learned, and whether to trust it
+  gpssm report run.zarr -o report.html        figures
+
+Every command explains itself with --help. Bad input ends with exit code 2 and one line that says what to do.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Draw from the posterior of states, hyper-parameters and function.
+    Fit(Box<FitArgs>),
+    /// Write a commented model file for a data file.
+    Init(InitArgs),
+    /// Simulate the paper's benchmark, fit it, and compare with the truth.
+    Demo(DemoArgs),
+    /// What was learned, and whether to trust it.
+    Summary(SummaryArgs),
+    /// Figures in one HTML file.
+    Report(ReportArgs),
+    /// Join runs of single chains.
+    Merge(MergeArgs),
+    /// The learned function at given points, or outputs k steps ahead.
+    Predict(PredictArgs),
+    /// Free runs under new inputs, with bands.
+    Simulate(SimulateArgs),
+    /// States of a new record as its rows come in, with the evidence of each row.
+    Filter(FilterArgs),
+    /// States of a new record given all of it.
+    Smooth(FilterArgs),
+    /// How good a free run or a prediction is on a new record, beside simple models.
+    Score(ScoreArgs),
+    /// Which of several fitted models predicts a record best.
+    Compare(CompareArgs),
+    /// A few draws that stand for all, with what that loses.
+    Thin(ThinArgs),
+    /// One small sparse Gaussian process in place of all draws, for real-time use.
+    Distil(DistilArgs),
+    /// Results of the paper, from a cold start, beside the published figures.
+    Reproduce {
+        /// What.
+        #[command(subcommand)]
+        what: Reproduce,
+    },
+}
+
+/// What is said while the program works.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Speech {
+    /// Say nothing but errors.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Print the result as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `gpssm fit`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gpssm fit gas.csv --y co2 --u gas --dt 9 -o gas.zarr
+  gpssm fit gas.csv --y co2 --u gas --states 2 --kernel 'matern52 + linear' --dry-run
+  gpssm fit model.toml --set sampler.draws=1000 --seed 7
+  gpssm fit polio.csv --model polio.toml
+  gpssm fit --resume gas.zarr                 go on after a crash or Ctrl-C
+  gpssm fit --resume gas.zarr --draws 2000    more draws of each chain
+  gpssm fit model.toml --chain-id 3 -o c3.zarr; gpssm merge c*.zarr -o run.zarr   a chain on each machine
+
+Ctrl-C once ends the run after the sweep under way and keeps every draw; the draws of a resumed run are those of an
+unbroken one, to the last bit.")]
+pub struct FitArgs {
+    /// A CSV file with a header, or a model file (.toml) that names one.
+    #[arg(required_unless_present = "resume")]
+    pub input: Option<PathBuf>,
+    /// A model file for the CSV file.
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
+    /// Output columns, comma separated; an empty field is a missing value.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', help_heading = "Data")]
+    pub y: Vec<String>,
+    /// Input columns, comma separated.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', help_heading = "Data")]
+    pub u: Vec<String>,
+    /// Column with the time of each row; steps must be equal.
+    #[arg(long, value_name = "COLUMN", conflicts_with = "dt", help_heading = "Data")]
+    pub time: Option<String>,
+    /// Sampling time, if there is no column for it.
+    #[arg(long, value_name = "SECONDS", help_heading = "Data")]
+    pub dt: Option<String>,
+    /// Column that numbers independent sequences.
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
+    pub sequence: Option<String>,
+    /// Rows to use, counted from 1, such as 1:148.
+    #[arg(long, value_name = "FIRST:LAST", allow_hyphen_values = true, help_heading = "Data")]
+    pub rows: Option<String>,
+    /// Use every k-th row of each sequence.
+    #[arg(long, value_name = "K", help_heading = "Data")]
+    pub every: Option<String>,
+    /// Number of states; the first ones are seen with noise, the others are hidden [default: one for each output].
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub states: Option<String>,
+    /// So many past values of each output are states, too.
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub lags: Option<String>,
+    /// Kernel, such as 'se + linear', 'matern32(x) + se(u) + linear' [default: se + linear].
+    #[arg(long, value_name = "KERNEL", help_heading = "Model")]
+    pub kernel: Option<String>,
+    /// Mean of f: identity, zero, or a formula such as '0.3*x + u' [default: identity].
+    #[arg(long, value_name = "MEAN", help_heading = "Model")]
+    pub mean: Option<String>,
+    /// Sensor: gaussian, student_t, poisson, negative_binomial, bernoulli, stochastic_volatility [default: gaussian].
+    #[arg(long, value_name = "SENSOR", help_heading = "Model")]
+    pub sensor: Option<String>,
+    /// Prior over f: exact, or a finite basis such as 'fic(40)', 'hilbert(60)' [default: exact].
+    #[arg(long, value_name = "DYNAMICS", help_heading = "Model")]
+    pub dynamics: Option<String>,
+    /// Draws kept of each chain [default: 500].
+    #[arg(long, value_name = "N", help_heading = "Sampler", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
+    pub draws: Option<u64>,
+    /// Warm-up sweeps of each chain [default: 300].
+    #[arg(long, value_name = "N", help_heading = "Sampler")]
+    pub tune: Option<String>,
+    /// Chains, each from its own cold start [default: 4].
+    #[arg(long, value_name = "N", help_heading = "Sampler")]
+    pub chains: Option<String>,
+    /// Particles of a sweep [default: 20].
+    #[arg(long, value_name = "N", help_heading = "Sampler")]
+    pub particles: Option<String>,
+    /// Seed of all random numbers [default: 0].
+    #[arg(long, value_name = "SEED", help_heading = "Sampler")]
+    pub seed: Option<String>,
+    /// Threads; the draws do not depend on it [default: one for each core].
+    #[arg(long, value_name = "N", help_heading = "Sampler")]
+    pub threads: Option<usize>,
+    /// Run this chain of the run alone, counted from 0.
+    #[arg(long, value_name = "K", help_heading = "Sampler")]
+    pub chain_id: Option<u32>,
+    /// Any key of the model file, such as sampler.start.restarts=8; may be given several times.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Where the posterior goes [default: the name of the input with .zarr].
+    #[arg(long, short, value_name = "RUN")]
+    pub out: Option<PathBuf>,
+    /// Replace what is there.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Say what would be fitted, with memory and expected time, and stop.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Go on with this run, after a crash or for more draws (--draws).
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["input", "model", "out", "overwrite", "set", "chain_id",
+        "y", "u", "time", "dt", "sequence", "rows", "every", "states", "lags", "kernel", "mean", "sensor", "dynamics",
+        "tune", "chains", "particles", "seed", "dry_run"])]
+    pub resume: Option<PathBuf>,
+    /// What is said.
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+impl FitArgs {
+    /// The data file, if one was named.
+    pub fn data_file(&self) -> Option<&Path> {
+        self.input.as_deref().filter(|input| !is_run_file(input))
+    }
+
+    /// The run file, if one was named.
+    pub fn model_file(&self) -> Result<Option<&Path>, Failure> {
+        let input = self.input.as_deref().filter(|input| is_run_file(input));
+        match (input, self.model.as_deref()) {
+            (Some(_), Some(model)) => {
+                let message = "two run files: give a CSV file beside --model";
+                Err(Failure::input(format!("--model {}: {message}", model.display())))
+            }
+            (input, model) => Ok(input.or(model)),
+        }
+    }
+
+    /// Options that set keys of the run file.
+    pub fn options(&self) -> Vec<(&'static str, String)> {
+        let names = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
+        let given = [
+            ("--y", names(&self.y)),
+            ("--u", names(&self.u)),
+            ("--time", self.time.clone()),
+            ("--dt", self.dt.clone()),
+            ("--sequence", self.sequence.clone()),
+            ("--rows", self.rows.clone()),
+            ("--every", self.every.clone()),
+            ("--states", self.states.clone()),
+            ("--lags", self.lags.clone()),
+            ("--kernel", self.kernel.clone()),
+            ("--mean", self.mean.clone()),
+            ("--sensor", self.sensor.clone()),
+            ("--dynamics", self.dynamics.clone()),
+            ("--draws", self.draws.map(|n| n.to_string())),
+            ("--tune", self.tune.clone()),
+            ("--chains", self.chains.clone()),
+            ("--particles", self.particles.clone()),
+            ("--seed", self.seed.clone()),
+            ("--threads", self.threads.map(|n| n.to_string())),
+        ];
+        given.into_iter().filter_map(|(option, text)| Some((option, text?))).collect()
+    }
+}
+
+fn is_run_file(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
+}
+
+/// Arguments of `gpssm init`.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// A CSV file with a header.
+    pub data: PathBuf,
+    /// Where the model file goes [default: standard output].
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace what is there.
+    #[arg(long)]
+    pub overwrite: bool,
+}
+
+/// Arguments of `gpssm demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Folder for data, model, posterior and report.
+    #[arg(long, short, value_name = "FOLDER", default_value = "gpssm-demo")]
+    pub out: PathBuf,
+    /// Seed of data and sampler.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Replace what is there.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// What is said.
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+/// Arguments of `gpssm summary`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Intervals are equal-tailed. R-hat compares chains (near 1: they agree), ESS is the number of \
+independent draws that would be as good (bulk: for the middle, tail: for intervals)."
+)]
+pub struct SummaryArgs {
+    /// A posterior store.
+    pub run: PathBuf,
+    /// Probability of the intervals.
+    #[arg(long, default_value_t = 0.9)]
+    pub level: f64,
+    /// Exit with code 3 if there is anything to warn about.
+    #[arg(long)]
+    pub strict: bool,
+    /// Print the result as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `gpssm report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// A posterior store.
+    pub run: PathBuf,
+    /// Where the report goes [default: the name of the run with .html].
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Arguments of `gpssm merge`.
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// Runs of single chains (gpssm fit --chain-id) with the same data and configuration.
+    #[arg(required = true, num_args = 1..)]
+    pub runs: Vec<PathBuf>,
+    /// Where the joined run goes.
+    #[arg(long, short, value_name = "RUN")]
+    pub out: PathBuf,
+}

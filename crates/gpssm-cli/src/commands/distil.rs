@@ -1,0 +1,122 @@
+//! `gpssm thin` and `gpssm distil`: a posterior made smaller, with what it costs.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use gpssm::posterior::distil::DistilOptions;
+use gpssm::posterior::thin::ThinMethod;
+use serde_json::json;
+
+use crate::commands::fit::make_way_for_file;
+use crate::failure::Failure;
+use crate::learned::{DrawArgs, Learned};
+use crate::output::check_file;
+use crate::table::number;
+
+/// How draws are chosen.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Method {
+    /// Kernel herding: each next draw brings the chosen ones closest to all.
+    Herding,
+    /// At random.
+    Random,
+}
+
+/// Arguments of `gpssm thin`.
+#[derive(Debug, Args)]
+pub struct ThinArgs {
+    /// A posterior store.
+    pub run: PathBuf,
+    /// Draws to keep.
+    #[arg(short, long, value_name = "N")]
+    pub keep: usize,
+    /// How they are chosen.
+    #[arg(long, value_enum, default_value_t = Method::Herding)]
+    pub method: Method,
+    /// Draws.
+    #[command(flatten)]
+    pub draws: DrawArgs,
+}
+
+/// Runs `gpssm thin`; the exit code.
+pub fn thin(args: &ThinArgs) -> Result<u8, Failure> {
+    let learned = Learned::open(&args.run, args.draws)?;
+    let of = |method| learned.posterior.thin(args.keep, method, args.draws.seed);
+    let (chosen, other) = match args.method {
+        Method::Herding => (of(ThinMethod::Herding)?.1, of(ThinMethod::Random)?.1),
+        Method::Random => (of(ThinMethod::Random)?.1, of(ThinMethod::Herding)?.1),
+    };
+    eprintln!(
+        "{} of {} draws: mean of f off by {:.2} % of its sd over the data, sd off by {:.2} %, {} nats of log score lost \
+         (the other method: {:.2} %, {:.2} %, {})",
+        chosen.kept.len(),
+        learned.posterior.len(),
+        100.0 * chosen.mean_error,
+        100.0 * chosen.sd_error,
+        number(chosen.divergence),
+        100.0 * other.mean_error,
+        100.0 * other.sd_error,
+        number(other.divergence)
+    );
+    println!("{:#}", json!({ "loss": chosen }));
+    Ok(0)
+}
+
+/// Arguments of `gpssm distil`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The file holds a sparse Gaussian process for each state: mean, variance and Jacobian in microseconds, from Rust \
+(gpssm::posterior::distilled) or Python (gpssm.Distilled). What it loses against the full mixture is measured on held-out points \
+and stands in the file."
+)]
+pub struct DistilArgs {
+    /// A posterior store.
+    pub run: PathBuf,
+    /// Where the small model goes (.json).
+    #[arg(long, short, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Inducing inputs [default: as few as keep the error of the mean below --tolerance].
+    #[arg(long, value_name = "M")]
+    pub size: Option<usize>,
+    /// Wanted error of the mean, relative to the standard deviation of f.
+    #[arg(long, default_value_t = 0.02)]
+    pub tolerance: f64,
+    /// Replace what is there.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Draws.
+    #[command(flatten)]
+    pub draws: DrawArgs,
+}
+
+/// Runs `gpssm distil`; the exit code.
+pub fn distil(args: &DistilArgs) -> Result<u8, Failure> {
+    if args.out.extension().is_none_or(|ending| ending != "json") {
+        let message = format!("{}: distilled models are .json files", args.out.display());
+        return Err(Failure::input(message));
+    }
+    if !(args.tolerance > 0.0 && args.tolerance.is_finite()) {
+        return Err(Failure::input(format!("--tolerance {}: must be a positive number", args.tolerance)));
+    }
+    check_file(&args.out, &[])?;
+    make_way_for_file(&args.out, args.overwrite)?;
+    let learned = Learned::open(&args.run, args.draws)?;
+    let options = DistilOptions { size: args.size, tolerance: args.tolerance, ..DistilOptions::default() };
+    let distilled = learned.posterior.distil(&options)?;
+    let text = serde_json::to_string(&distilled).map_err(Failure::other)?;
+    std::fs::write(&args.out, text).map_err(|error| Failure::writing(&args.out, &error))?;
+    for (d, name) in learned.run.problem.model().state_names().iter().enumerate() {
+        eprintln!(
+            "{name}: mean off by {} ({:.1} % of the sd of f over the data), sd off by {:.1} %",
+            number(distilled.loss.mean_rmse[d]),
+            100.0 * distilled.loss.mean_error[d],
+            100.0 * distilled.loss.sd_error[d]
+        );
+    }
+    eprintln!(
+        "{} written; errors are against the full mixture at {} held-out points",
+        args.out.display(),
+        distilled.loss.n_points
+    );
+    Ok(0)
+}

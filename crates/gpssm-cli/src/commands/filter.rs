@@ -1,0 +1,124 @@
+//! `gpssm filter` and `gpssm smooth`: states of a new record under the learned model.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gpssm::posterior::online::OnlineOptions;
+
+use crate::failure::Failure;
+use crate::learned::{BandTable, DrawArgs, Learned, RecordArgs, check_room, warn};
+use crate::output::{Column, Output, check_table};
+use crate::progress::steps;
+
+/// Arguments of `gpssm filter`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each of --functions functions, drawn from the posterior, carries --particles particles; functions are \
+weighted by their evidence. Memory does not grow with the record; a row costs functions x particles evaluations of a \
+function. Low values of log_evidence mark rows that the model did not expect."
+)]
+pub struct FilterArgs {
+    /// A posterior store.
+    pub run: PathBuf,
+    /// A CSV file with outputs and inputs.
+    pub file: PathBuf,
+    /// Where the states start: model, last, or numbers between commas.
+    #[arg(long, default_value = "model", allow_hyphen_values = true)]
+    pub initial: String,
+    /// Functions.
+    #[arg(long, default_value_t = 50)]
+    pub functions: usize,
+    /// Particles of each function.
+    #[arg(long, default_value_t = 50)]
+    pub particles: usize,
+    /// Forgetting factor of the functions' weights, for very long records.
+    #[arg(long, default_value_t = 1.0)]
+    pub forgetting: f64,
+    /// Trajectories, for smoothing.
+    #[arg(long, default_value_t = 500)]
+    pub paths: usize,
+    /// Table (.csv or .parquet) [default: CSV on standard output].
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Columns of the record.
+    #[command(flatten)]
+    pub record: RecordArgs,
+    /// Draws.
+    #[command(flatten)]
+    pub draws: DrawArgs,
+}
+
+impl FilterArgs {
+    fn options(&self) -> OnlineOptions {
+        OnlineOptions {
+            functions: self.functions,
+            particles: self.particles,
+            forgetting: self.forgetting,
+            seed: self.draws.seed,
+            ..OnlineOptions::default()
+        }
+    }
+}
+
+/// Runs `gpssm filter`; the exit code.
+pub fn filter(args: &FilterArgs) -> Result<u8, Failure> {
+    args.out.as_deref().map_or(Ok(()), |out| check_table(out, &[&args.run, &args.file]))?;
+    let learned = Learned::open(&args.run, args.draws)?;
+    let data = learned.record(&args.file, &args.record)?;
+    let initial = learned.initial(&args.initial)?;
+    let n_x = learned.run.problem.n_x();
+    check_room("--functions", args.functions, args.particles.saturating_mul(n_x))?;
+    let (mut labels, mut times, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
+    let mut columns = vec![[Vec::new(), Vec::new()]; n_x];
+    for (s, sequence) in data.record.sequences().iter().enumerate() {
+        let progress = steps("filter");
+        let found = learned
+            .posterior
+            .filter(sequence, &initial, &args.options(), &|done, of| progress.tell(done, of))?;
+        warn(&found.warnings);
+        labels.extend(std::iter::repeat_n(data.sequence_labels[s].clone(), sequence.n_rows()));
+        times.extend_from_slice(&data.time[s]);
+        evidence.extend(found.log_evidence);
+        for (d, [mean, sd]) in columns.iter_mut().enumerate() {
+            mean.extend(found.mean.iter().skip(d).step_by(n_x));
+            sd.extend(found.sd.iter().skip(d).step_by(n_x));
+        }
+    }
+    eprintln!("log evidence of the record: {:.2}", evidence.iter().sum::<f64>());
+    let mut output = Output::default();
+    if data.record.sequences().len() > 1 {
+        output.add("sequence", Column::Texts(labels));
+    }
+    output.numbers("time", times);
+    for (name, [mean, sd]) in learned.run.problem.model().state_names().iter().zip(columns) {
+        output.numbers(format!("{name}_mean"), mean);
+        output.numbers(format!("{name}_sd"), sd);
+    }
+    output.numbers("log_evidence", evidence);
+    output.write(args.out.as_deref())?;
+    Ok(0)
+}
+
+/// Runs `gpssm smooth`; the exit code.
+pub fn smooth(args: &FilterArgs) -> Result<u8, Failure> {
+    args.out.as_deref().map_or(Ok(()), |out| check_table(out, &[&args.run, &args.file]))?;
+    let learned = Learned::open(&args.run, args.draws)?;
+    let data = learned.record(&args.file, &args.record)?;
+    if args.initial != "model" {
+        let message = format!("--initial {}: smoothing starts from p(x_0) of the model", args.initial);
+        return Err(Failure::input(message));
+    }
+    // All particles of all rows are kept.
+    let values = data.n_rows * learned.run.problem.n_x();
+    check_room("--functions", args.functions, args.particles.saturating_mul(values))?;
+    check_room("--paths", args.paths, values)?;
+    let mut table = BandTable::new(learned.run.problem.model().state_names());
+    for (s, sequence) in data.record.sequences().iter().enumerate() {
+        let found = learned.posterior.smooth(sequence, args.paths, &args.options())?;
+        warn(&found.warnings);
+        eprintln!("log evidence of sequence {}: {:.2}", data.sequence_labels[s], found.log_evidence);
+        table.add(&data.sequence_labels[s], &data.time[s], &found.x);
+    }
+    table.into_output(data.record.sequences().len() > 1).write(args.out.as_deref())?;
+    Ok(0)
+}

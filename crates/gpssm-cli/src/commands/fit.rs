@@ -1,0 +1,181 @@
+//! `gpssm fit`: draws from the posterior, into a store.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use gpssm::assessment::assess;
+use gpssm_io::config::{Run, RunFile};
+use gpssm_io::fit::{Fit, FitError, LoadedRun};
+use gpssm_io::store::StoredRun;
+use gpssm_io::table::{Data, read_record};
+
+use crate::args::{FitArgs, Speech};
+use crate::commands::{dry_run, summary};
+use crate::failure::{Failure, code};
+use crate::journal::Journal;
+use crate::monitor::{Monitor, Voice, clock};
+use crate::output::check_folder;
+
+/// Runs the command; the exit code.
+pub fn run(args: &FitArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
+    if let Some(path) = &args.resume {
+        if args.threads == Some(0) {
+            return Err(Failure::input("--threads 0: must be at least one"));
+        }
+        let fit = Fit::resume(path, args.draws, args.threads)?;
+        return go(fit, args.speech, stop);
+    }
+    let (run, data) = read(&run_file(args)?, args.data_file())?;
+    if args.dry_run {
+        return dry_run::run(&run, &data);
+    }
+    let out = args.out.clone().unwrap_or_else(|| default_out(args));
+    check_place(&out)?;
+    // Before anything is overwritten.
+    if let Some(chain) = args.chain_id.filter(|chain| *chain >= run.settings.chains) {
+        return Err(FitError::NoSuchChain { chain, chains: run.settings.chains }.into());
+    }
+    make_way(&out, args.overwrite, "--resume it, choose another name with -o, or --overwrite it")?;
+    let fit = Fit::begin(&out, &run, &data, args.chain_id)?;
+    go(fit, args.speech, stop)
+}
+
+/// The name of the input with another ending, in the current folder.
+fn default_out(args: &FitArgs) -> PathBuf {
+    let input = args.model.as_ref().or(args.input.as_ref());
+    let stem = input.and_then(|path| path.file_stem()).unwrap_or_else(|| "run".as_ref());
+    Path::new(stem).with_extension("zarr")
+}
+
+/// A store needs a folder to lie in, which is not a store itself.
+fn check_place(out: &Path) -> Result<(), Failure> {
+    check_folder(out)?;
+    match out.ancestors().skip(1).find(|folder| folder.join("zarr.json").is_file()) {
+        Some(store) => Err(Failure::input(format!(
+            "{}: lies inside the store {}; choose another place",
+            out.display(),
+            store.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses to replace what is there, unless it was asked for and is a store of this program.
+pub fn make_way(out: &Path, overwrite: bool, advice: &str) -> Result<(), Failure> {
+    if out.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    if !overwrite {
+        return Err(Failure::input(format!("{} exists: {advice}", out.display())));
+    }
+    if !out.is_dir() || !out.join("zarr.json").is_file() || !out.join("state").is_dir() {
+        let message = format!("{}: not a posterior store, so it is not overwritten", out.display());
+        return Err(Failure::input(message));
+    }
+    std::fs::remove_dir_all(out).map_err(|error| Failure::writing(out, &error))
+}
+
+/// Refuses to replace a file, unless it was asked for and is a plain one.
+pub fn make_way_for_file(out: &Path, overwrite: bool) -> Result<(), Failure> {
+    match out.symlink_metadata() {
+        Err(_) => Ok(()),
+        Ok(_) if !overwrite => {
+            let advice = "choose another name with -o, or --overwrite it";
+            Err(Failure::input(format!("{} exists: {advice}", out.display())))
+        }
+        Ok(there) if there.is_file() => Ok(()),
+        Ok(_) => {
+            Err(Failure::input(format!("{}: not a plain file, so it is not overwritten", out.display())))
+        }
+    }
+}
+
+/// Samples, and says what came of it.
+pub fn go(mut fit: Fit, speech: Speech, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
+    let path = fit.store.path().to_path_buf();
+    let journal = Journal::beside(&path);
+    let settings = fit.settings.clone();
+    journal.add(&format!(
+        "gpssm {} begins: {} chains, {} warm-up sweeps, {} draws, {} threads",
+        env!("CARGO_PKG_VERSION"),
+        settings.chains,
+        settings.tune,
+        settings.draws,
+        settings.n_threads()
+    ));
+    for warning in &fit.warnings {
+        eprintln!("warning: {warning}");
+        journal.add(&format!("warning: {warning}"));
+    }
+    let table = fit.problem.table();
+    let learned = (0..table.len()).filter(|k| !table.is_fixed(*k));
+    let learned = learned.map(|k| (k, table.parameters[k].name.clone())).collect();
+    let voice = Voice::choose(speech.quiet || speech.json);
+    let monitor = Monitor::new(voice, &settings, learned, stop.clone());
+    let began = Instant::now();
+    let sampled = fit.sample(&|draw| monitor.look(draw), &|progress| monitor.progress(progress));
+    monitor.finish();
+    let seconds = began.elapsed().as_secs_f64();
+    let report = match sampled {
+        Ok(report) => report,
+        Err(error) => {
+            journal.add(&format!("ended after {}: {error}", clock(seconds)));
+            let failure = Failure::from(error);
+            drop(fit);
+            if failure.code == code::BAD_INPUT && nothing_drawn(&path) {
+                // Nothing to go on with: the next try must not stumble over it.
+                journal.forget();
+                std::fs::remove_dir_all(&path).map_err(|error| Failure::writing(&path, &error))?;
+                return Err(failure);
+            }
+            let resume = format!("what was drawn is kept; go on with: gpssm fit --resume {}", path.display());
+            return Err(Failure { message: format!("{}; {resume}", failure.message), code: failure.code });
+        }
+    };
+    journal.add(&format!("{} after {}", if report.cancelled { "stopped" } else { "done" }, clock(seconds)));
+    // The lock goes with the store.
+    drop(fit);
+    let loaded = LoadedRun::open(&path)?;
+    if report.cancelled {
+        eprintln!("stopped; every draw is kept. Go on with: gpssm fit --resume {}", path.display());
+        return Ok(code::STOPPED);
+    }
+    let found = assess(&loaded.problem, &loaded.chains, 0.9);
+    if speech.json {
+        println!("{:#}", summary::as_json(&loaded, &found));
+    } else if !speech.quiet {
+        print!("{}", summary::as_text(&loaded, &found, 0.9));
+        println!("\n{0} in {1}. Figures: gpssm report {0}", path.display(), clock(seconds));
+    }
+    Ok(0)
+}
+
+fn nothing_drawn(path: &Path) -> bool {
+    let run = StoredRun::open(path);
+    run.is_ok_and(|run| run.chains().iter().all(|chain| chain.warmup + chain.draws == 0))
+}
+
+/// Reads the data that a run file speaks of, and settles everything that it left open.
+pub fn read(file: &RunFile, data_file: Option<&Path>) -> Result<(Run, Data), Failure> {
+    let config = file.config()?;
+    let path = file.data_path(&config, data_file)?;
+    let data = read_record(&path, &config.data.columns()).map_err(Failure::input)?;
+    Ok((file.resolve(&config, &data)?, data))
+}
+
+/// Run file, then options, then `--set`: all through one schema.
+fn run_file(args: &FitArgs) -> Result<RunFile, Failure> {
+    let mut file = match args.model_file()? {
+        Some(path) => RunFile::open(path)?,
+        None => RunFile::new(),
+    };
+    for (option, text) in args.options() {
+        file.option(option, &text)?;
+    }
+    for assignment in &args.set {
+        file.set(assignment)?;
+    }
+    Ok(file)
+}

@@ -1,0 +1,15 @@
+//! One file for each command.
+
+pub mod demo;
+pub mod distil;
+pub mod dry_run;
+pub mod filter;
+pub mod fit;
+pub mod init;
+pub mod merge;
+pub mod predict;
+pub mod report;
+pub mod reproduce;
+pub mod score;
+pub mod simulate;
+pub mod summary;

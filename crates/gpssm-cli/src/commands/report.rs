@@ -1,0 +1,58 @@
+//! `gpssm report`: figures in one HTML file.
+
+use std::path::Path;
+
+use gpssm::assessment::assess;
+use gpssm_io::fit::LoadedRun;
+use gpssm_report::{Names, ReportInput};
+
+use crate::args::ReportArgs;
+use crate::commands::summary;
+use crate::failure::Failure;
+use crate::output::check_file;
+
+/// Runs the command; the exit code.
+pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
+    if let Some(out) = &args.out {
+        // What is there is replaced, so it had better be a report.
+        if out.extension().is_none_or(|ending| ending != "html" && ending != "htm") {
+            return Err(Failure::input(format!("{}: reports are .html files", out.display())));
+        }
+        check_file(out, &[])?;
+    }
+    let run = LoadedRun::open(&args.run)?;
+    let out = args.out.clone().unwrap_or_else(|| Path::new(&run.name).with_extension("html"));
+    write(&run, &out)?;
+    eprintln!("{} written", out.display());
+    Ok(0)
+}
+
+/// Writes the report of a run.
+pub fn write(run: &LoadedRun, out: &Path) -> Result<(), Failure> {
+    let found = assess(&run.problem, &run.chains, 0.9);
+    let model = run.problem.model();
+    let settings = &run.settings;
+    let input = ReportInput {
+        title: &run.name,
+        problem: &run.problem,
+        chains: &run.chains,
+        names: Names {
+            states: model.state_names(),
+            inputs: model.input_names(),
+            outputs: model.output_names(),
+            sequences: run.sequence_labels.clone(),
+            time_label: "time".into(),
+            times: run.time.clone(),
+        },
+        warnings: summary::warnings(run, &found),
+        facts: vec![
+            ("Run".into(), run.describe()),
+            ("Sampler".into(), format!("{} warm-up sweeps, {} particles", settings.tune, settings.particles)),
+            ("Seed".into(), settings.seed.to_string()),
+            ("Version".into(), run.version.clone()),
+        ],
+        configuration: Some(&run.configuration),
+    };
+    let html = gpssm_report::report(&input).map_err(Failure::other)?;
+    std::fs::write(out, html).map_err(|error| Failure::writing(out, &error))
+}

@@ -1,0 +1,32 @@
+//! `gpssm reproduce`: results of the paper's section 6, from a cold start, beside the published figures.
+
+pub mod cache;
+pub mod cartpole;
+pub mod figure1;
+pub mod fitted;
+pub mod rows;
+pub mod table1;
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+
+/// What to reproduce.
+#[derive(Debug, Subcommand)]
+pub enum Reproduce {
+    /// Table 1: prediction and smoothing errors of six models on the nonlinear benchmark, and rows of our own.
+    Table1(table1::Table1Args),
+    /// Figure 1: smoothing samples and the transition surface.
+    Figure1(figure1::Figure1Args),
+    /// Figure 3: a cart with a pendulum, one step ahead.
+    Cartpole(cartpole::CartpoleArgs),
+}
+
+/// Runs the command; the exit code.
+pub fn run(what: &Reproduce) -> Result<u8, Failure> {
+    match what {
+        Reproduce::Table1(args) => table1::run(args),
+        Reproduce::Figure1(args) => figure1::run(args),
+        Reproduce::Cartpole(args) => cartpole::run(args),
+    }
+}

@@ -1,0 +1,315 @@
+//! Table 1 of the paper: eight models, ten data sets, no run started near the truth.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use gpssm::diagnostics::{ess_bulk, rhat};
+use gpssm::mcmc::sink::ChainDraws;
+use gpssm::posterior::Posterior;
+use gpssm::posterior::predict::Target;
+use gpssm::{MemorySink, Points, Sequence, sample};
+use gpssm_io::config::{Run, RunFile};
+use gpssm_io::table::Data;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::cache::Cache;
+use super::rows::{ROWS, Row};
+use crate::args::Speech;
+use crate::benchmark::{self, Simulated};
+use crate::failure::Failure;
+use crate::table::Table;
+
+/// Arguments of `gpssm reproduce table1`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each data set has 201 rows; functions are compared at 10,000 fresh points. The sensor does not see the sign of x: \
+draws are mapped to the mirror image in which a larger u raises x, never by looking at the truth. Results are kept in the \
+folder, so an interrupted table goes on where it stopped."
+)]
+pub struct Table1Args {
+    /// Seed of the first data set; the others follow.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Data sets.
+    #[arg(long, default_value_t = 10)]
+    pub runs: u64,
+    /// Chains for each data set and model, each from its own cold start.
+    #[arg(long, default_value_t = 2)]
+    pub chains: u32,
+    /// Rows to make, between commas: known, gp-ssm-se, gp-ssm, fic, hilbert, model-b, structure, linear [default: all].
+    #[arg(long, value_delimiter = ',')]
+    pub rows: Vec<String>,
+    /// Three data sets and fewer draws: a look, not a result.
+    #[arg(long)]
+    pub quick: bool,
+    /// Folder for results.
+    #[arg(long, short, value_name = "FOLDER", default_value = "gpssm-table1")]
+    pub out: PathBuf,
+    /// What is said.
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+/// What one model gave on one data set.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Seed of the data.
+    pub seed: u64,
+    /// None where the function is known.
+    pub prediction_rmse: Option<f64>,
+    /// Of the sampled paths.
+    pub smoothing_rmse: f64,
+    /// The same, by chain.
+    pub smoothing_by_chain: Vec<f64>,
+    /// Largest R-hat over f at 20 points and the logarithms of hyper-parameters.
+    pub r_hat: Option<f64>,
+    /// Effective draws of f, the least of 20 points, for each second of the whole fit.
+    pub ess_f_per_second: Option<f64>,
+    /// Effective draws of x_t, the least of 20 times, for each second.
+    pub ess_x_per_second: Option<f64>,
+    /// Seconds of the fit, start included.
+    pub seconds: f64,
+}
+
+/// Runs the command; the exit code.
+pub fn run(args: &Table1Args) -> Result<u8, Failure> {
+    if args.runs == 0 || args.chains == 0 {
+        return Err(Failure::input("--runs and --chains: at least one is needed"));
+    }
+    for name in &args.rows {
+        if !ROWS.iter().any(|row| row.name == name) {
+            let known: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+            return Err(Failure::input(format!("--rows {name}: there are {}", known.join(", "))));
+        }
+    }
+    let rows: Vec<&Row> = ROWS
+        .iter()
+        .filter(|row| args.rows.is_empty() || args.rows.iter().any(|name| name == row.name))
+        .collect();
+    let runs = if args.quick { args.runs.min(3) } else { args.runs };
+    let cache = Cache::open(&args.out)?;
+    let quiet = args.speech.quiet || args.speech.json;
+    let mut table = vec![Vec::new(); rows.len()];
+    let total = runs as usize * rows.len();
+    let began = Instant::now();
+    for seed in args.seed..args.seed + runs {
+        for (row, outcomes) in rows.iter().zip(&mut table) {
+            let kind = if args.quick { "quick-" } else { "" };
+            let name = format!("{kind}{}-seed{seed}-chains{}", row.name, args.chains);
+            let outcome = cache.get(&name, || make(row, seed, args))?;
+            outcomes.push(outcome);
+            let done: usize = table_len(&rows, seed - args.seed, row);
+            if !quiet {
+                let seconds = began.elapsed().as_secs_f64();
+                let left = seconds / done as f64 * (total - done) as f64;
+                eprintln!(
+                    "{done}/{total}  seed {seed}  {:<10}  {} left",
+                    row.name,
+                    crate::monitor::clock(left)
+                );
+            }
+        }
+    }
+    if args.speech.json {
+        println!("{:#}", as_json(&rows, &table));
+    } else {
+        print!("{}", as_text(&rows, &table));
+    }
+    Ok(0)
+}
+
+fn table_len(rows: &[&Row], sets: u64, row: &Row) -> usize {
+    let place = rows.iter().position(|other| other.name == row.name).unwrap_or(0);
+    sets as usize * rows.len() + place + 1
+}
+
+/// The run of a row on a data set.
+fn prepared(row: &Row, simulated: &Simulated, seed: u64, args: &Table1Args) -> Result<Run, Failure> {
+    let mut file = RunFile::parse(&row.run_file(), row.name)?;
+    file.set(&format!("sampler.seed={seed}"))?;
+    file.set(&format!("sampler.chains={}", args.chains))?;
+    let (tune, draws) = match (args.quick, row.learned_function) {
+        (true, _) => (100, 100),
+        (false, true) => (200, 300),
+        // Sweeps of parametric models cost a twentieth.
+        (false, false) => (1_000, 1_000),
+    };
+    file.set(&format!("sampler.tune={tune}"))?;
+    file.set(&format!("sampler.draws={draws}"))?;
+    let record = Sequence::scalar(&simulated.y, Some(&simulated.u))?;
+    let data = Data::from_record(record.into(), vec!["y".into()], vec!["u".into()], "simulated");
+    Ok(file.resolve(&file.config()?, &data)?)
+}
+
+fn make(row: &Row, seed: u64, args: &Table1Args) -> Result<Outcome, Failure> {
+    let simulated = benchmark::simulate(seed, benchmark::T);
+    let run = prepared(row, &simulated, seed, args)?;
+    let began = Instant::now();
+    let problem = gpssm::prepare(&run.problem, &run.settings)?;
+    let sink = MemorySink::new();
+    sample(&problem, &run.settings, &sink, &|_| true)?;
+    let seconds = began.elapsed().as_secs_f64();
+    let chains = sink.into_chains();
+    let smoothing_by_chain: Vec<f64> = chains
+        .iter()
+        .map(|chain| {
+            benchmark::smoothing_rmse(chain.paths.iter().map(|paths| paths[0].as_slice()), &simulated.x)
+        })
+        .collect();
+    let squares = smoothing_by_chain.iter().map(|rmse| rmse * rmse).sum::<f64>();
+    let smoothing_rmse = (squares / smoothing_by_chain.len() as f64).sqrt();
+    let prediction_rmse = if row.prediction.is_some() || row.learned_function {
+        let posterior = Posterior::new(&problem, &thinned(&chains, 100))?;
+        Some(benchmark::prediction_rmse(&posterior, &benchmark::test_points(seed))?)
+    } else {
+        None
+    };
+    let (r_hat, ess_f) = agreement(&problem, &chains, seed)?;
+    let ess_x =
+        least_ess((0..20).map(|i| i * benchmark::T / 19).map(|t| {
+            chains.iter().map(|chain| chain.paths.iter().map(|paths| paths[0][t]).collect()).collect()
+        }));
+    Ok(Outcome {
+        seed,
+        prediction_rmse,
+        smoothing_rmse,
+        smoothing_by_chain,
+        r_hat,
+        ess_f_per_second: ess_f.map(|ess| ess / seconds),
+        ess_x_per_second: ess_x.map(|ess| ess / seconds),
+        seconds,
+    })
+}
+
+/// Every k-th draw of each chain, so many in all.
+pub(super) fn thinned(chains: &[ChainDraws], most: usize) -> Vec<ChainDraws> {
+    let total: usize = chains.iter().map(|chain| chain.theta.len()).sum();
+    let every = total.div_ceil(most).max(1);
+    let thin = |chain: &ChainDraws| ChainDraws {
+        theta: chain.theta.iter().step_by(every).cloned().collect(),
+        paths: chain.paths.iter().step_by(every).cloned().collect(),
+        info: chain.info.iter().step_by(every).copied().collect(),
+    };
+    chains.iter().map(thin).collect()
+}
+
+/// Draws of one quantity, by chain.
+type Columns = Vec<Vec<f64>>;
+
+fn least_ess(quantities: impl Iterator<Item = Columns>) -> Option<f64> {
+    let one = |columns: Columns| ess_bulk(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    quantities.filter_map(one).reduce(f64::min)
+}
+
+/// Largest R-hat over f at 20 test points and log hyper-parameters, and least effective draws of f.
+fn agreement(
+    problem: &gpssm::Problem,
+    chains: &[ChainDraws],
+    seed: u64,
+) -> Result<(Option<f64>, Option<f64>), Failure> {
+    let test = benchmark::test_points(seed);
+    let mut z = Points::new(2);
+    for i in (0..benchmark::N_TEST).step_by(benchmark::N_TEST / 20).take(20) {
+        z.push(&[test.x[i], test.u[i]]);
+    }
+    // Every third draw is enough to judge f.
+    let mut f: Vec<Columns> = vec![Vec::new(); z.len()];
+    for chain in chains {
+        let few = thinned(std::slice::from_ref(chain), chain.theta.len().div_ceil(3));
+        let n = few[0].theta.len();
+        let posterior = Posterior::new(problem, &few)?;
+        let found = posterior.predict_at(&z, Target::Function)?;
+        for (i, columns) in f.iter_mut().enumerate() {
+            columns.push((0..n).map(|j| found.draw_mean(j, i)[0]).collect());
+        }
+    }
+    let table = problem.table();
+    let learned = (0..table.len()).filter(|k| !table.is_fixed(*k));
+    let log = |value: f64| if value > 0.0 { value.ln() } else { value };
+    let theta = learned.map(|k| -> Columns {
+        chains.iter().map(|chain| chain.theta.iter().map(|theta| log(theta[k])).collect()).collect()
+    });
+    let worst = |columns: &Columns| rhat(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let r_hat =
+        f.iter().filter_map(worst).chain(theta.collect::<Vec<_>>().iter().filter_map(worst)).reduce(f64::max);
+    Ok((r_hat, least_ess(f.into_iter())))
+}
+
+/// Mean and standard deviation.
+fn spread(values: &[f64]) -> Option<(f64, f64)> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    (!values.is_empty()).then(|| (mean, square.sqrt()))
+}
+
+fn both(outcomes: &[Outcome]) -> [Option<(f64, f64)>; 2] {
+    let prediction: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.prediction_rmse).collect();
+    let smoothing: Vec<f64> = outcomes.iter().map(|outcome| outcome.smoothing_rmse).collect();
+    [spread(&prediction), spread(&smoothing)]
+}
+
+fn as_text(rows: &[&Row], table: &[Vec<Outcome>]) -> String {
+    let cell =
+        |value: Option<(f64, f64)>| value.map_or_else(|| "-".into(), |(m, s)| format!("{m:.2} +- {s:.2}"));
+    let published =
+        |value: Option<(f64, f64)>| value.map_or_else(|| "-".into(), |(m, s)| format!("{m:.1} +- {s:.1}"));
+    let head =
+        ["", "prediction", "paper", "smoothing", "paper", "right mode", "agree", "ESS f/s", "ESS x/s", "s"];
+    let mut text = Table::new(&head);
+    for (row, outcomes) in rows.iter().zip(table) {
+        let [prediction, smoothing] = both(outcomes);
+        let right = outcomes.iter().filter(|outcome| outcome.smoothing_rmse < 6.0).count();
+        let agree =
+            outcomes.iter().filter(|outcome| outcome.r_hat.is_some_and(|r_hat| r_hat <= 1.05)).count();
+        let mean = |value: &dyn Fn(&Outcome) -> Option<f64>| {
+            let values: Vec<f64> = outcomes.iter().filter_map(value).collect();
+            spread(&values).map_or_else(|| "-".into(), |(mean, _)| format!("{mean:.1}"))
+        };
+        text.push(vec![
+            row.title.into(),
+            cell(prediction),
+            published(row.prediction),
+            cell(smoothing),
+            published(row.smoothing),
+            format!("{right}/{}", outcomes.len()),
+            format!("{agree}/{}", outcomes.len()),
+            mean(&|outcome| outcome.ess_f_per_second),
+            mean(&|outcome| outcome.ess_x_per_second),
+            mean(&|outcome| Some(outcome.seconds)),
+        ]);
+    }
+    let mut text = text.render();
+    text += "\nRMSE, mean +- sd over data sets. 'right mode': smoothing RMSE below 6. 'agree': R-hat of chains at most 1.05 for f at\n\
+             20 points and all log hyper-parameters. Draws are oriented by \"u raises x\"; no run saw the truth.\n";
+    for (row, outcomes) in rows.iter().zip(table) {
+        for outcome in outcomes.iter().filter(|outcome| outcome.r_hat.is_some_and(|r_hat| r_hat > 1.05)) {
+            if row.learned_function {
+                let r_hat = outcome.r_hat.unwrap_or(f64::NAN);
+                text += &format!("{}, seed {}: chains disagree (R-hat {r_hat:.2})\n", row.name, outcome.seed);
+            }
+        }
+    }
+    text
+}
+
+fn as_json(rows: &[&Row], table: &[Vec<Outcome>]) -> serde_json::Value {
+    let pair = |value: Option<(f64, f64)>| value.map(|(mean, sd)| json!({ "mean": mean, "sd": sd }));
+    let rows: Vec<_> = rows
+        .iter()
+        .zip(table)
+        .map(|(row, outcomes)| {
+            let [prediction, smoothing] = both(outcomes);
+            json!({
+                "row": row.name,
+                "prediction_rmse": pair(prediction),
+                "smoothing_rmse": pair(smoothing),
+                "seconds": outcomes.iter().map(|outcome| outcome.seconds).sum::<f64>(),
+                "runs": outcomes,
+            })
+        })
+        .collect();
+    json!({ "rows": rows })
+}

@@ -1,0 +1,203 @@
+//! `gpssm score` and `gpssm compare`: how good a learned model is on a record, beside baselines or other models.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gpssm::posterior::compare::compare as rank;
+use gpssm::posterior::online::OnlineOptions;
+use gpssm::posterior::score::{ScoreOptions, ScoreReport, ScoreTask, Scores};
+use gpssm_io::table::Data;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::learned::{DrawArgs, Learned, RecordArgs, check_room, warn};
+use crate::progress::steps;
+use crate::table::{Table, number, number_or_dash};
+
+/// Arguments of `gpssm score`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The baselines are fitted on the training record of the run: its mean, a linear ARX model whose order is \
+chosen there, and the mean function of f alone. RMSE, NRMSE, fit %, R2 and MAE are those of the nonlinear_benchmarks package; \
+log score and CRPS judge the whole distribution (larger and smaller is better); 'in 90 %' is the share of outcomes inside the \
+90 % interval."
+)]
+pub struct ScoreArgs {
+    /// A posterior store.
+    pub run: PathBuf,
+    /// A CSV file with outputs and inputs that the fit did not see.
+    pub file: PathBuf,
+    /// Rows at the beginning that set the state and are not scored; with 0 a free run starts from p(x_0), or from
+    /// the training record's end with --after-training.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub n_init: usize,
+    /// The record goes on where the training record ended.
+    #[arg(long, conflicts_with = "horizon")]
+    pub after_training: bool,
+    /// Score predictions so many steps ahead rather than a free run.
+    #[arg(long, value_name = "K")]
+    pub horizon: Option<usize>,
+    /// Simulated paths.
+    #[arg(long, default_value_t = 1000)]
+    pub paths: usize,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Columns of the record.
+    #[command(flatten)]
+    pub record: RecordArgs,
+    /// Draws.
+    #[command(flatten)]
+    pub draws: DrawArgs,
+}
+
+/// Runs `gpssm score`; the exit code.
+pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
+    let learned = Learned::open(&args.run, args.draws)?;
+    let data = learned.record(&args.file, &args.record)?;
+    let sequence = single(&data)?;
+    check_room("--paths", args.paths, data.n_rows * data.outputs.len())?;
+    let after = args.after_training.then(|| learned.run.problem.sequences().len() - 1);
+    let options = ScoreOptions {
+        task: args.horizon.map_or(ScoreTask::Simulation, ScoreTask::Ahead),
+        n_init: if args.after_training { 0 } else { args.n_init },
+        after_training: after,
+        n_paths: args.paths,
+        filter: OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() },
+        ..ScoreOptions::default()
+    };
+    let progress = steps("score");
+    let report = learned.posterior.score(sequence, &options, &|done, of| progress.tell(done, of))?;
+    drop(progress);
+    warn(&report.warnings);
+    if args.json {
+        println!("{:#}", json!({ "n_init": options.n_init, "horizon": args.horizon, "report": report }));
+    } else {
+        let what = match options.task {
+            ScoreTask::Ahead(k) => format!("{k}-step-ahead predictions"),
+            ScoreTask::Simulation if after.is_some() => "free run from the end of the training record".into(),
+            ScoreTask::Simulation if options.n_init == 0 => "free run from p(x_0)".into(),
+            ScoreTask::Simulation => format!("free run from the state after {} rows", options.n_init),
+        };
+        println!("{what}, {} rows of {}\n", sequence.n_rows() - options.n_init, data.source);
+        print!("{}", table(&report, &data.outputs));
+    }
+    Ok(0)
+}
+
+fn single(data: &Data) -> Result<&gpssm::Sequence, Failure> {
+    match data.record.sequences() {
+        [sequence] => Ok(sequence),
+        several => Err(Failure::input(format!(
+            "{}: {} sequences; choose one of them with --rows",
+            data.source,
+            several.len()
+        ))),
+    }
+}
+
+/// The model beside its baselines.
+pub fn table(report: &ScoreReport, outputs: &[String]) -> String {
+    let mut text = String::new();
+    for (k, output) in outputs.iter().enumerate() {
+        let head = [
+            output,
+            "RMSE",
+            "NRMSE",
+            "fit %",
+            "R2",
+            "MAE",
+            "CRPS",
+            "in 50 %",
+            "in 90 %",
+            "in 95 %",
+            "log score",
+        ];
+        let mut table = Table::new(&head);
+        for scores in &report.scores {
+            table.push(row(scores, k, report.arx_order));
+        }
+        text += &table.render();
+    }
+    text
+}
+
+fn row(scores: &Scores, k: usize, order: Option<usize>) -> Vec<String> {
+    let found = &scores.outputs[k];
+    let name = match (scores.name.as_str(), order) {
+        (name, Some(order)) if name.contains("ARX") || name.contains("arx") => {
+            format!("{name} (order {order})")
+        }
+        (name, _) => name.to_owned(),
+    };
+    let percent = |value: f64| format!("{:.0} %", 100.0 * value);
+    let mut row = vec![
+        name,
+        number(found.rmse),
+        number_or_dash(found.nrmse),
+        found.fit.map_or_else(|| "-".into(), |fit| format!("{fit:.1}")),
+        number_or_dash(found.r2),
+        number(found.mae),
+        number(found.crps),
+    ];
+    row.extend([0.5, 0.9, 0.95].map(|level| {
+        let coverage = found.coverage.iter().find(|coverage| coverage.level == level);
+        coverage.map_or_else(|| "-".into(), |coverage| percent(coverage.share))
+    }));
+    row.push(number(scores.log_score));
+    row
+}
+
+/// Arguments of `gpssm compare`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Models are ranked by the mean of log p(y_t | all rows before t): how well each predicts the next row. A \
+difference of less than two standard errors says little."
+)]
+pub struct CompareArgs {
+    /// A CSV file with outputs and inputs, best one that the fits did not see.
+    #[arg(long, value_name = "FILE")]
+    pub record_file: PathBuf,
+    /// Posterior stores.
+    #[arg(required = true, num_args = 1..)]
+    pub runs: Vec<PathBuf>,
+    /// Rows at the beginning that set the state and are not scored.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub n_init: usize,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Columns of the record.
+    #[command(flatten)]
+    pub record: RecordArgs,
+    /// Draws.
+    #[command(flatten)]
+    pub draws: DrawArgs,
+}
+
+/// Runs `gpssm compare`; the exit code.
+pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
+    let learned: Vec<Learned> =
+        args.runs.iter().map(|run| Learned::open(run, args.draws)).collect::<Result<_, _>>()?;
+    let Some(first) = learned.first() else { return Err(Failure::input("no run to compare")) };
+    let data = first.record(&args.record_file, &args.record)?;
+    let sequence = single(&data)?;
+    let names: Vec<String> = args.runs.iter().map(|run| run.display().to_string()).collect();
+    let models: Vec<_> = names.iter().map(String::as_str).zip(learned.iter().map(|l| &l.posterior)).collect();
+    let options = OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() };
+    let progress = steps("compare");
+    let ranked = rank(&models, sequence, args.n_init, &options, &|done, of| progress.tell(done, of))?;
+    drop(progress);
+    ranked.iter().for_each(|model| warn(&model.warnings));
+    if args.json {
+        println!("{:#}", json!({ "ranking": ranked }));
+        return Ok(0);
+    }
+    let mut table = Table::new(&["run", "log score of a row", "less than the best", "standard error"]);
+    for model in &ranked {
+        let cells = [model.log_score, model.difference, model.standard_error].map(number);
+        table.push([vec![model.name.clone()], cells.to_vec()].concat());
+    }
+    print!("{}", table.render());
+    Ok(0)
+}

@@ -1,0 +1,251 @@
+//! `gpssm simulate`: free runs under new inputs, with bands; or data from the model before any fit.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gpssm::posterior::online::OnlineOptions;
+use gpssm::posterior::simulate::{Initial, SimulateOptions, Simulation, simulate_prior};
+use gpssm::prepare;
+use gpssm_io::config::RunFile;
+
+use crate::commands::fit;
+use crate::failure::Failure;
+use crate::learned::{BandTable, DrawArgs, Learned, RecordArgs, check_room, warn};
+use crate::output::{Column, Output, check_table};
+use crate::progress::steps;
+
+/// Arguments of `gpssm simulate`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gpssm simulate run.zarr --inputs new.csv -o bands.csv            from p(x_0)
+  gpssm simulate run.zarr --inputs test.csv --n-init 50            the first 50 rows (with outputs) set the state
+  gpssm simulate run.zarr --inputs next.csv --initial last         go on where the training record ended
+  gpssm simulate run.zarr --steps 100 --paths 5000 --samples paths.parquet   a model without inputs
+  gpssm simulate --prior model.toml -o prior.csv                   what the priors mean, before any fit
+
+Each path holds one function drawn from the posterior, so the bands tell what is known about the dynamics.")]
+pub struct SimulateArgs {
+    /// A posterior store.
+    #[arg(required_unless_present = "prior")]
+    pub run: Option<PathBuf>,
+    /// A run file; its model is simulated with everything drawn from the priors, under the inputs of its data.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "inputs", "steps", "n_init"])]
+    pub prior: Option<PathBuf>,
+    /// A CSV file with the input columns (and outputs, for --n-init).
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["steps", "prior"])]
+    pub inputs: Option<PathBuf>,
+    /// Steps to simulate, for a model without inputs.
+    #[arg(long, value_name = "N", conflicts_with = "inputs")]
+    pub steps: Option<usize>,
+    /// Where paths start: model (its p(x_0)), last (the end of the training record), or numbers between commas.
+    #[arg(long, default_value = "model", allow_hyphen_values = true)]
+    pub initial: String,
+    /// Infer the start from the outputs of so many first rows.
+    #[arg(long, value_name = "N", conflicts_with = "initial")]
+    pub n_init: Option<usize>,
+    /// Paths.
+    #[arg(long, default_value_t = 1000)]
+    pub paths: usize,
+    /// Leave the process noise out.
+    #[arg(long)]
+    pub no_process_noise: bool,
+    /// Leave the sensor noise out.
+    #[arg(long)]
+    pub no_sensor_noise: bool,
+    /// Table of bands (.csv or .parquet) [default: CSV on standard output].
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Table of all paths (.csv or .parquet).
+    #[arg(long, value_name = "FILE")]
+    pub samples: Option<PathBuf>,
+    /// Columns of the file.
+    #[command(flatten)]
+    pub record: RecordArgs,
+    /// Draws.
+    #[command(flatten)]
+    pub draws: DrawArgs,
+}
+
+/// Runs the command; the exit code.
+pub fn run(args: &SimulateArgs) -> Result<u8, Failure> {
+    let read: Vec<&Path> =
+        [&args.run, &args.prior, &args.inputs].into_iter().flatten().map(PathBuf::as_path).collect();
+    for path in args.out.iter().chain(&args.samples) {
+        check_table(path, &read)?;
+    }
+    if args.samples.is_some() && args.out == args.samples {
+        return Err(Failure::input("-o and --samples name the same file; choose two"));
+    }
+    let options = SimulateOptions {
+        n_paths: args.paths,
+        process_noise: !args.no_process_noise,
+        sensor_noise: !args.no_sensor_noise,
+        seed: args.draws.seed,
+    };
+    match (&args.prior, &args.run) {
+        (Some(model), _) => prior(args, model, &options),
+        (None, Some(run)) => posterior(args, run, &options),
+        (None, None) => Err(Failure::input("give a posterior store, or --prior and a run file")),
+    }
+}
+
+/// Simulations with the label and times of their sequence.
+type Labelled = (String, Vec<f64>, Simulation);
+
+fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
+    let learned = Learned::open(run, args.draws)?;
+    let n_u = learned.run.problem.model().n_u;
+    let values = learned.run.problem.n_x() + learned.run.problem.model().n_y;
+    let mut done: Vec<Labelled> = Vec::new();
+    if let Some(n_init) = args.n_init {
+        let Some(path) = &args.inputs else {
+            return Err(Failure::input("--n-init needs --inputs with a record of outputs"));
+        };
+        let data = learned.record(path, &args.record)?;
+        check_room("--paths", args.paths, data.n_rows * values)?;
+        let filter = OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() };
+        for (s, sequence) in data.record.sequences().iter().enumerate() {
+            let rows = |n: usize| (0..n).map(|t| sequence.y(t).to_vec()).collect::<Vec<_>>();
+            if n_init == 0 || n_init > sequence.n_rows() {
+                let message = format!("--n-init {n_init}: the record has {} rows", sequence.n_rows());
+                return Err(Failure::input(message));
+            }
+            let inputs: Vec<Vec<f64>> = (0..sequence.n_rows()).map(|t| sequence.u(t).to_vec()).collect();
+            let progress = steps("simulate");
+            let found = learned.posterior.simulate_from_record(
+                &rows(n_init),
+                &inputs,
+                options,
+                &filter,
+                &|done, of| progress.tell(done, of),
+            )?;
+            done.push((data.sequence_labels[s].clone(), data.time[s].clone(), found));
+        }
+    } else {
+        let initial = learned.initial(&args.initial)?;
+        // The next record begins one row after the training record ended.
+        let follows = match initial {
+            Initial::LastTraining { sequence } => Some(sequence),
+            _ => None,
+        };
+        let inputs: Vec<(String, Vec<f64>, Vec<Vec<f64>>)> = match (&args.inputs, args.steps) {
+            (Some(_), _) if n_u == 0 => {
+                return Err(Failure::input("--inputs: the model has no inputs; give --steps instead"));
+            }
+            (Some(path), _) => {
+                let data = learned.inputs(path, &args.record)?;
+                check_room("--paths", args.paths, data.n_rows * values)?;
+                let rows = data.record.sequences().iter();
+                let rows = rows.map(|s| (0..s.n_rows()).map(|t| s.y(t).to_vec()).collect::<Vec<_>>());
+                let labels = data.sequence_labels.iter().cloned().zip(data.time.iter().cloned());
+                labels.zip(rows).map(|((label, time), rows)| (label, time, rows)).collect()
+            }
+            (None, Some(steps)) if n_u == 0 => {
+                check_room("--steps", steps, args.paths.max(1).saturating_mul(values))?;
+                vec![("1".to_owned(), (0..=steps).map(|t| t as f64).collect(), vec![Vec::new(); steps + 1])]
+            }
+            (None, _) => {
+                return Err(Failure::input(format!(
+                    "--inputs: the model has {n_u} inputs, which must be given"
+                )));
+            }
+        };
+        for (label, time, rows) in inputs {
+            let progress = steps("simulate");
+            let tell = |done: usize, of: usize| progress.tell(done, of);
+            let found = match follows {
+                Some(sequence) => learned.posterior.simulate_on(sequence, &rows, options, &tell)?,
+                None => learned.posterior.simulate(&rows, &initial, options, &tell)?,
+            };
+            done.push((label, time, found));
+        }
+    }
+    let model = learned.run.problem.model();
+    write(args, model.state_names(), model.output_names(), done)
+}
+
+fn prior(args: &SimulateArgs, model: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
+    let (run, data) = fit::read(&RunFile::open(model)?, None)?;
+    let problem = prepare(&run.problem, &run.settings)?;
+    check_room("--paths", args.paths, data.n_rows * (problem.n_x() + problem.model().n_y))?;
+    let mut done = Vec::new();
+    for (s, sequence) in data.record.sequences().iter().enumerate() {
+        let inputs: Vec<Vec<f64>> = (0..sequence.n_rows()).map(|t| sequence.u(t).to_vec()).collect();
+        let progress = steps("simulate");
+        let found = simulate_prior(&problem, &inputs, options, &|done, of| progress.tell(done, of))?;
+        done.push((data.sequence_labels[s].clone(), data.time[s].clone(), found));
+    }
+    let model = problem.model();
+    write(args, model.state_names(), model.output_names(), done)
+}
+
+fn write(
+    args: &SimulateArgs,
+    states: Vec<String>,
+    outputs: Vec<String>,
+    done: Vec<Labelled>,
+) -> Result<u8, Failure> {
+    let several = done.len() > 1;
+    let names: Vec<String> =
+        outputs.iter().cloned().chain(states.iter().map(|x| format!("state_{x}"))).collect();
+    let mut table = BandTable::new(names);
+    let mut samples = Samples::default();
+    for (label, time, found) in &done {
+        warn(&found.warnings);
+        table.add(label, time, &found.y.beside(&found.x));
+        if args.samples.is_some() {
+            samples.add(label, time, found);
+        }
+    }
+    if let Some(path) = &args.samples {
+        samples.into_output(&outputs, &states, several).write(Some(path))?;
+    }
+    table.into_output(several).write(args.out.as_deref())?;
+    Ok(0)
+}
+
+/// All paths, one row for each path and time.
+#[derive(Default)]
+struct Samples {
+    sequence: Vec<String>,
+    path: Vec<i64>,
+    draw: Vec<i64>,
+    time: Vec<f64>,
+    values: Vec<Vec<f64>>,
+}
+
+impl Samples {
+    fn add(&mut self, label: &str, time: &[f64], found: &Simulation) {
+        let (n_y, n_x) = (found.y.n_channels(), found.x.n_channels());
+        self.values.resize(n_y + n_x, Vec::new());
+        for i in 0..found.x.n_samples() {
+            for t in 0..found.x.n_rows() {
+                self.sequence.push(label.to_owned());
+                self.path.push(i as i64);
+                self.draw.push(found.draws[i] as i64);
+                self.time.push(time.get(t).copied().unwrap_or(t as f64));
+                for k in 0..n_y {
+                    self.values[k].push(found.y.sample(i)[t * n_y + k]);
+                }
+                for d in 0..n_x {
+                    self.values[n_y + d].push(found.x.sample(i)[t * n_x + d]);
+                }
+            }
+        }
+    }
+
+    fn into_output(self, outputs: &[String], states: &[String], several: bool) -> Output {
+        let mut output = Output::default();
+        if several {
+            output.add("sequence", Column::Texts(self.sequence));
+        }
+        output.add("path", Column::Integers(self.path));
+        output.add("draw", Column::Integers(self.draw));
+        output.numbers("time", self.time);
+        let names = outputs.iter().cloned().chain(states.iter().map(|x| format!("state_{x}")));
+        for (name, values) in names.zip(self.values) {
+            output.numbers(name, values);
+        }
+        output
+    }
+}

@@ -1,0 +1,241 @@
+//! What the commands share that use a learned model: its posterior, new records, and tables of bands.
+
+use std::path::Path;
+
+use clap::Args;
+use gpssm::mcmc::sink::ChainDraws;
+use gpssm::posterior::Posterior;
+use gpssm::posterior::ensemble::Ensemble;
+use gpssm::posterior::simulate::Initial;
+use gpssm::posterior::warning::Warning;
+use gpssm_io::fit::LoadedRun;
+use gpssm_io::table::{Columns, Data, read_record};
+
+use crate::failure::Failure;
+use crate::output::{Column, Output};
+
+/// Probabilities of the quantiles in every table.
+pub const QUANTILES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
+
+/// Which draws are used.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct DrawArgs {
+    /// Draws that are used, spread evenly over all of them.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub max_draws: usize,
+    /// Seed of simulations and filters.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Columns of a new record; names are those of the run unless given.
+#[derive(Clone, Debug, Args)]
+pub struct RecordArgs {
+    /// Output columns, if they have other names than in the run.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub y: Vec<String>,
+    /// Input columns, if they have other names than in the run.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub u: Vec<String>,
+    /// Column with the time of each row.
+    #[arg(long, value_name = "COLUMN")]
+    pub time: Option<String>,
+    /// Rows to use, counted from 1, such as 149:296.
+    #[arg(long, value_name = "FIRST:LAST", allow_hyphen_values = true)]
+    pub rows: Option<String>,
+    /// Use every k-th row.
+    #[arg(long, value_name = "K")]
+    pub every: Option<usize>,
+}
+
+/// A run and its posterior.
+pub struct Learned {
+    /// The run.
+    pub run: LoadedRun,
+    /// Its draws as functions.
+    pub posterior: Posterior,
+}
+
+impl Learned {
+    /// Opens a run and takes so many of its draws.
+    pub fn open(path: &Path, draws: DrawArgs) -> Result<Self, Failure> {
+        if draws.max_draws == 0 {
+            return Err(Failure::input("--max-draws 0: at least one draw is needed"));
+        }
+        let run = LoadedRun::open(path)?;
+        let total: usize = run.chains.iter().map(|chain| chain.theta.len()).sum();
+        if total == 0 {
+            let message = format!("{}: no draws yet; go on with gpssm fit --resume {0}", path.display());
+            return Err(Failure::input(message));
+        }
+        let chains = thinned(&run.chains, total, draws.max_draws);
+        let posterior = Posterior::new(&run.problem, &chains)?;
+        Ok(Self { run, posterior })
+    }
+
+    fn columns(&self, args: &RecordArgs) -> Result<Columns, Failure> {
+        let model = self.run.problem.model();
+        let data = &self.run.data;
+        let or =
+            |given: &[String], own: &[String]| if given.is_empty() { own.to_vec() } else { given.to_vec() };
+        for (option, given, own) in [("--y", &args.y, model.n_y), ("--u", &args.u, model.n_u)] {
+            if !given.is_empty() && given.len() != own {
+                let message = format!("{option}: {} columns, but the model has {own}", given.len());
+                return Err(Failure::input(message));
+            }
+        }
+        let rows = args.rows.as_deref().map(parse_rows).transpose()?;
+        Ok(Columns {
+            y: or(&args.y, &data.y),
+            u: or(&args.u, &data.u),
+            time: args.time.clone().or_else(|| data.time.clone()),
+            dt: if args.time.is_some() { None } else { data.dt },
+            sequence: data.sequence.clone(),
+            rows,
+            every: args.every.or(data.every),
+        })
+    }
+
+    /// A record of outputs and inputs.
+    pub fn record(&self, path: &Path, args: &RecordArgs) -> Result<Data, Failure> {
+        read_record(path, &self.columns(args)?).map_err(Failure::input)
+    }
+
+    /// Inputs alone, one list of rows for each sequence.
+    pub fn inputs(&self, path: &Path, args: &RecordArgs) -> Result<Data, Failure> {
+        let columns = self.columns(args)?;
+        let columns = Columns { y: columns.u, u: Vec::new(), ..columns };
+        let data = read_record(path, &columns).map_err(Failure::input)?;
+        for sequence in data.record.sequences() {
+            if let Some(t) = (0..sequence.n_rows()).find(|t| sequence.y(*t).iter().any(|u| u.is_nan())) {
+                let message =
+                    format!("{}: an input is missing in row {} below the header", path.display(), t + 1);
+                return Err(Failure::input(message));
+            }
+        }
+        Ok(data)
+    }
+
+    /// Where paths start: `model`, `last`, or numbers.
+    pub fn initial(&self, text: &str) -> Result<Initial, Failure> {
+        match text {
+            "model" => Ok(Initial::Model),
+            "last" => Ok(Initial::LastTraining { sequence: self.run.problem.sequences().len() - 1 }),
+            _ => {
+                let numbers: Result<Vec<f64>, _> = text.split(',').map(|part| part.trim().parse()).collect();
+                let n_x = self.run.problem.n_x();
+                match numbers {
+                    Ok(x) if x.len() == n_x && x.iter().all(|x| x.is_finite()) => Ok(Initial::Given(x)),
+                    _ => Err(Failure::input(format!(
+                        "--initial {text}: give model, last, or {n_x} numbers between commas"
+                    ))),
+                }
+            }
+        }
+    }
+}
+
+fn parse_rows(text: &str) -> Result<(usize, usize), Failure> {
+    let parts = text.split_once(':').map(|(from, to)| (from.trim().parse(), to.trim().parse()));
+    match parts {
+        Some((Ok(from), Ok(to))) if 1 <= from && from <= to => Ok((from, to)),
+        _ => Err(Failure::input(format!("--rows {text}: give first:last, counted from 1"))),
+    }
+}
+
+fn thinned(chains: &[ChainDraws], total: usize, most: usize) -> Vec<ChainDraws> {
+    if total <= most {
+        return chains.to_vec();
+    }
+    // Places i * total / most of the chains one after another: evenly spread, none twice.
+    let wanted: std::collections::BTreeSet<usize> = (0..most).map(|i| i * total / most).collect();
+    let mut place = 0;
+    let mut kept = Vec::new();
+    for chain in chains {
+        let mut part = ChainDraws::default();
+        for i in 0..chain.theta.len() {
+            if wanted.contains(&place) {
+                part.theta.push(chain.theta[i].clone());
+                part.paths.push(chain.paths[i].clone());
+                part.info.push(chain.info[i]);
+            }
+            place += 1;
+        }
+        kept.push(part);
+    }
+    kept
+}
+
+/// Most megabytes that samples may take.
+const MOST_MB: f64 = 8000.0;
+/// Samples are held as they are drawn, put in order and summed up.
+const COPIES: f64 = 3.0;
+
+/// Refuses numbers of samples that no memory holds, `each` of so many values.
+pub fn check_room(option: &str, asked: usize, each: usize) -> Result<(), Failure> {
+    let megabytes = asked as f64 * each as f64 * 8.0 * COPIES / 1e6;
+    if megabytes > MOST_MB {
+        return Err(Failure::input(format!(
+            "{option} {asked}: needs about {megabytes:.0} MB, but {MOST_MB:.0} MB are allowed; ask for fewer"
+        )));
+    }
+    Ok(())
+}
+
+/// Says warnings on standard error.
+pub fn warn(warnings: &[Warning]) {
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
+}
+
+/// The rows of one sequence of bands: time, then mean, sd and quantiles of each channel.
+pub struct BandTable {
+    names: Vec<String>,
+    sequence: Vec<String>,
+    time: Vec<f64>,
+    /// By channel: mean, sd and quantiles.
+    columns: Vec<Vec<Vec<f64>>>,
+}
+
+impl BandTable {
+    /// For channels of these names.
+    pub fn new(names: Vec<String>) -> Self {
+        let columns = vec![vec![Vec::new(); 2 + QUANTILES.len()]; names.len()];
+        Self { names, sequence: Vec::new(), time: Vec::new(), columns }
+    }
+
+    /// Adds a sequence.
+    pub fn add(&mut self, label: &str, time: &[f64], samples: &Ensemble) {
+        let bands = samples.bands(&QUANTILES);
+        let n = self.names.len();
+        for t in 0..samples.n_rows() {
+            self.sequence.push(label.to_owned());
+            self.time.push(time.get(t).copied().unwrap_or(t as f64));
+            for (k, columns) in self.columns.iter_mut().enumerate() {
+                columns[0].push(bands.mean[t * n + k]);
+                columns[1].push(bands.sd[t * n + k]);
+                for (column, quantiles) in columns[2..].iter_mut().zip(&bands.quantiles) {
+                    column.push(quantiles[t * n + k]);
+                }
+            }
+        }
+    }
+
+    /// As a table; sequences are named where there are several.
+    pub fn into_output(self, several: bool) -> Output {
+        let mut output = Output::default();
+        if several {
+            output.add("sequence", Column::Texts(self.sequence));
+        }
+        output.numbers("time", self.time);
+        for (name, columns) in self.names.iter().zip(self.columns) {
+            let labels = ["mean".to_owned(), "sd".to_owned()].into_iter();
+            let labels = labels.chain(QUANTILES.iter().map(|p| format!("q{:02.0}", 100.0 * p)));
+            for (label, values) in labels.zip(columns) {
+                output.numbers(format!("{name}_{label}"), values);
+            }
+        }
+        output
+    }
+}

@@ -1,0 +1,175 @@
+//! Tables that other programs read: CSV or Parquet, by the ending of the file name.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+
+use crate::failure::Failure;
+
+/// Values of one column.
+pub enum Column {
+    /// Numbers; what is not finite is written as missing.
+    Numbers(Vec<f64>),
+    /// Counts and indices.
+    Integers(Vec<i64>),
+    /// Names.
+    Texts(Vec<String>),
+}
+
+impl Column {
+    fn len(&self) -> usize {
+        match self {
+            Self::Numbers(values) => values.len(),
+            Self::Integers(values) => values.len(),
+            Self::Texts(values) => values.len(),
+        }
+    }
+
+    fn cell(&self, row: usize) -> String {
+        match self {
+            Self::Numbers(values) if values[row].is_finite() => values[row].to_string(),
+            Self::Numbers(_) => String::new(),
+            Self::Integers(values) => values[row].to_string(),
+            Self::Texts(values) => values[row].clone(),
+        }
+    }
+}
+
+/// Named columns of equal length.
+#[derive(Default)]
+pub struct Output {
+    columns: Vec<(String, Column)>,
+}
+
+impl Output {
+    /// Adds a column.
+    pub fn add(&mut self, name: impl Into<String>, column: Column) {
+        self.columns.push((name.into(), column));
+    }
+
+    /// Adds a column of numbers.
+    pub fn numbers(&mut self, name: impl Into<String>, values: Vec<f64>) {
+        self.add(name, Column::Numbers(values));
+    }
+
+    fn n_rows(&self) -> usize {
+        self.columns.iter().map(|(_, column)| column.len()).min().unwrap_or(0)
+    }
+
+    /// Writes CSV to standard output, or a file of the kind its name says. An existing file is replaced only when
+    /// the new one is complete.
+    pub fn write(&self, path: Option<&Path>) -> Result<(), Failure> {
+        let Some(path) = path else {
+            return self
+                .csv(std::io::stdout().lock())
+                .map_err(|error| Failure::other(format!("standard output cannot be written: {error}")));
+        };
+        let partial = path.with_extension("partial");
+        let written = File::create(&partial).and_then(|file| {
+            if is_parquet(path) { self.parquet(file) } else { self.csv(std::io::BufWriter::new(file)) }
+        });
+        let renamed = written.and_then(|()| std::fs::rename(&partial, path));
+        renamed.map_err(|error| {
+            // The partial file is of no use to anyone; its own failure to go away says nothing new.
+            let _ = std::fs::remove_file(&partial);
+            Failure::writing(path, &error)
+        })
+    }
+
+    fn csv(&self, to: impl Write) -> std::io::Result<()> {
+        let mut writer = csv::Writer::from_writer(to);
+        writer.write_record(self.columns.iter().map(|(name, _)| name))?;
+        for row in 0..self.n_rows() {
+            writer.write_record(self.columns.iter().map(|(_, column)| column.cell(row)))?;
+        }
+        writer.flush()
+    }
+
+    fn parquet(&self, file: File) -> std::io::Result<()> {
+        let fields = self.columns.iter().map(|(name, column)| {
+            let (kind, there, text) = match column {
+                Column::Numbers(_) => (PhysicalType::DOUBLE, Repetition::OPTIONAL, None),
+                Column::Integers(_) => (PhysicalType::INT64, Repetition::REQUIRED, None),
+                Column::Texts(_) => {
+                    (PhysicalType::BYTE_ARRAY, Repetition::REQUIRED, Some(LogicalType::String))
+                }
+            };
+            let field = Type::primitive_type_builder(name, kind).with_repetition(there);
+            field.with_logical_type(text).build().map(Arc::new)
+        });
+        let schema =
+            Type::group_type_builder("table").with_fields(fields.collect::<Result<_, _>>()?).build()?;
+        let properties = Arc::new(WriterProperties::builder().build());
+        let mut writer = SerializedFileWriter::new(file, Arc::new(schema), properties)?;
+        let mut group = writer.next_row_group()?;
+        for (_, column) in &self.columns {
+            let Some(mut out) = group.next_column()? else { break };
+            match column {
+                Column::Numbers(values) => {
+                    let there: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+                    let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_finite())).collect();
+                    out.typed::<DoubleType>().write_batch(&there, Some(&levels), None)?;
+                }
+                Column::Integers(values) => {
+                    out.typed::<Int64Type>().write_batch(values, None, None)?;
+                }
+                Column::Texts(values) => {
+                    let values: Vec<ByteArray> = values.iter().map(|text| text.as_str().into()).collect();
+                    out.typed::<ByteArrayType>().write_batch(&values, None, None)?;
+                }
+            }
+            out.close()?;
+        }
+        group.close()?;
+        writer.close()?;
+        Ok(())
+    }
+}
+
+fn is_parquet(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "parquet")
+}
+
+/// Refuses, before any work is done, tables of unknown kind and places where they cannot go.
+pub fn check_table(path: &Path, read: &[&Path]) -> Result<(), Failure> {
+    if !is_parquet(path) && path.extension().is_none_or(|ending| ending != "csv") {
+        let advice = "tables are written as .csv or .parquet; choose one of them";
+        return Err(Failure::input(format!("{}: {advice}", path.display())));
+    }
+    check_file(path, read)
+}
+
+/// Refuses a place where no file can be written, or where one of the files lies that are read.
+pub fn check_file(path: &Path, read: &[&Path]) -> Result<(), Failure> {
+    check_folder(path)?;
+    if path.is_dir() {
+        return Err(Failure::input(format!("{}: this is a folder; give the name of a file", path.display())));
+    }
+    let same =
+        |other: &&Path| matches!((path.canonicalize(), other.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    if read.iter().any(same) {
+        let advice = "this command reads it; choose another name for what is written";
+        return Err(Failure::input(format!("{}: {advice}", path.display())));
+    }
+    Ok(())
+}
+
+/// Refuses a place whose folder is not there.
+pub fn check_folder(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.is_dir()) {
+        Some(folder) => Err(Failure::input(format!(
+            "{}: there is no folder {}; make it first",
+            path.display(),
+            folder.display()
+        ))),
+        None => Ok(()),
+    }
+}

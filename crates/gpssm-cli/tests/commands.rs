@@ -1,0 +1,262 @@
+//! Every command does on a tiny fit what it promises.
+
+mod common;
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use common::{TINY, copy, differences, folder_with_data, folder_with_run, run, succeed, text, words};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use serde_json::Value;
+use tempfile::TempDir;
+
+static RUN: LazyLock<TempDir> = LazyLock::new(folder_with_run);
+
+/// A copy of the tiny fit, with a new record in `new.csv`.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    copy(RUN.path(), folder.path());
+    let rows = (0..12).map(|i| {
+        let t = f64::from(i);
+        format!("{},{},{}\n", 0.1 * t, (0.5 * t).cos(), 0.2 + 0.1 * t)
+    });
+    std::fs::write(folder.path().join("new.csv"), rows.fold("t,u,y\n".to_owned(), |all, row| all + &row))
+        .expect("a record");
+    folder
+}
+
+fn gpssm(folder: &Path, line: &str) -> String {
+    let words = words(line);
+    succeed(folder, &words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Header and numbers of a CSV table in which nothing is missing.
+fn csv(content: &str) -> (Vec<String>, Vec<Vec<f64>>) {
+    let mut lines = content.lines();
+    let header = lines.next().expect("a header").split(',').map(str::to_owned).collect();
+    let number =
+        |cell: &str| cell.parse::<f64>().ok().filter(|value| value.is_finite()).expect("a finite number");
+    (header, lines.map(|line| line.split(',').map(number).collect()).collect())
+}
+
+/// The same of a Parquet table.
+fn parquet(path: &Path) -> (Vec<String>, Vec<Vec<f64>>) {
+    let reader =
+        SerializedFileReader::new(std::fs::File::open(path).expect("a file")).expect("a Parquet file");
+    let rows = reader.get_row_iter(None).expect("rows");
+    let mut header = Vec::new();
+    let mut numbers = Vec::new();
+    for row in rows {
+        let row = row.expect("a row");
+        header = row.get_column_iter().map(|(name, _)| name.clone()).collect();
+        let number = |field: &Field| match field {
+            Field::Double(value) => *value,
+            Field::Long(value) => *value as f64,
+            other => panic!("{other} is no number"),
+        };
+        numbers.push(row.get_column_iter().map(|(_, field)| number(field)).collect());
+    }
+    (header, numbers)
+}
+
+const BANDS: [&str; 7] = ["mean", "sd", "q05", "q25", "q50", "q75", "q95"];
+
+fn bands(names: &[&str]) -> Vec<String> {
+    names.iter().flat_map(|name| BANDS.iter().map(move |band| format!("{name}_{band}"))).collect()
+}
+
+fn header(first: &[&str], channels: &[&str], last: &[&str]) -> Vec<String> {
+    let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    [own(first), bands(channels), own(last)].concat()
+}
+
+/// Prints a table, and writes it as CSV and Parquet: all three are the same.
+fn table(line: &str) -> (Vec<String>, Vec<Vec<f64>>) {
+    let folder = folder();
+    let printed = gpssm(folder.path(), line);
+    gpssm(folder.path(), &format!("{line} -o out.csv"));
+    gpssm(folder.path(), &format!("{line} -o out.parquet"));
+    assert_eq!(std::fs::read_to_string(folder.path().join("out.csv")).expect("a table"), printed);
+    let found = csv(&printed);
+    assert_eq!(parquet(&folder.path().join("out.parquet")), found);
+    found
+}
+
+#[test]
+fn a_starter_file_is_fitted_as_it_is() {
+    let folder = folder_with_data(30);
+    let path = folder.path();
+    let printed = gpssm(path, "init data.csv");
+    gpssm(path, "init data.csv -o model.toml");
+    assert_eq!(std::fs::read_to_string(path.join("model.toml")).expect("a file"), printed);
+    succeed(path, &[&["fit", "model.toml"][..], &TINY].concat());
+    assert!(path.join("model.zarr/zarr.json").is_file());
+    // Times and durations stand in the log, not in the store.
+    assert!(std::fs::read_to_string(path.join("model.zarr.log")).expect("a log").contains("begins"));
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_done_and_does_nothing() {
+    let folder = folder_with_data(30);
+    let said = gpssm(folder.path(), "fit data.csv --y y --u u --time t --states 2 --dry-run");
+    for part in ["30 rows", "state", "MB", "chains"] {
+        assert!(said.contains(part), "no {part} in: {said}");
+    }
+    assert_eq!(common::bytes_of(folder.path()).len(), 1);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_does_not() {
+    let folder = folder_with_data(30);
+    let path = folder.path();
+    let fit = ["fit", "data.csv", "--y", "y", "--u", "u", "--time", "t"];
+    for (out, seed) in [("a.zarr", "3"), ("b.zarr", "3"), ("c.zarr", "4")] {
+        succeed(path, &[&fit[..], &TINY[..15], &["--seed", seed, "-o", out]].concat());
+    }
+    assert!(differences(&path.join("a.zarr"), &path.join("b.zarr")).is_empty());
+    assert!(!differences(&path.join("a.zarr"), &path.join("c.zarr")).is_empty());
+    let again = "simulate a.zarr --inputs data.csv --paths 20 --seed 5";
+    assert_eq!(gpssm(path, again), gpssm(path, again));
+}
+
+#[test]
+fn a_fit_prints_json_and_is_replaced_only_when_asked() {
+    let folder = folder();
+    let path = folder.path();
+    let fit =
+        ["fit", "data.csv", "--y", "y", "--u", "u", "--time", "t", "-o", "run.zarr", "--overwrite", "--json"];
+    let said = succeed(path, &[&fit[..], &TINY[1..]].concat());
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(said["chains"], serde_json::json!([0, 1]));
+    assert!(differences(&RUN.path().join("run.zarr"), &path.join("run.zarr")).is_empty());
+}
+
+#[test]
+fn a_summary_is_a_table_or_json_and_can_be_strict() {
+    let folder = folder();
+    let path = folder.path();
+    let said = gpssm(path, "summary run.zarr --level 0.8");
+    for part in ["2 chains of 8 draws", "80 % from", "process_sd", "R-hat", "renewed in"] {
+        assert!(said.contains(part), "no {part} in: {said}");
+    }
+    let json: Value = serde_json::from_str(&gpssm(path, "summary run.zarr --json")).expect("JSON");
+    let parameters = json["parameters"].as_array().expect("a list");
+    assert!(parameters.iter().all(|parameter| parameter["mean"].is_f64()));
+    // Eight draws after six sweeps of warm-up are something to warn about.
+    assert!(!json["warnings"].as_array().expect("a list").is_empty());
+    assert_eq!(run(path, &["summary", "run.zarr", "--strict"]).status.code(), Some(3));
+}
+
+#[test]
+fn a_report_is_one_html_file() {
+    let folder = folder();
+    gpssm(folder.path(), "report run.zarr -o report.html");
+    let html = std::fs::read_to_string(folder.path().join("report.html")).expect("a report");
+    assert!(html.trim_start().to_lowercase().starts_with("<!doctype html>"));
+    assert!(html.contains("<svg") && html.trim_end().ends_with("</html>"));
+    // Opens offline.
+    for reference in ["src=\"http", "href=\"http", "@import"] {
+        assert!(!html.contains(reference), "{reference}");
+    }
+    assert!(!html.contains("NaN"));
+}
+
+#[test]
+fn predictions_of_the_function_and_the_next_state() {
+    let folder = folder();
+    let path = folder.path();
+    std::fs::write(path.join("points.csv"), "x,u\n0,0\n0.5,1\n-0.5,-1\n").expect("points");
+    let (names, rows) = csv(&gpssm(path, "predict run.zarr points.csv"));
+    assert_eq!(names, header(&["x", "u"], &["f_x"], &[]));
+    assert_eq!(rows.len(), 3);
+    let (next_names, next) = csv(&gpssm(path, "predict run.zarr points.csv --next-state"));
+    assert_eq!(next_names, header(&["x", "u"], &["next_x"], &[]));
+    for (f, next) in rows.iter().zip(&next) {
+        assert!(f[2] == next[2] && f[3] < next[3], "process noise widens, and does not move: {f:?} {next:?}");
+        assert!(f[4..].is_sorted(), "quantiles are in order: {f:?}");
+    }
+}
+
+#[test]
+fn predictions_ahead() {
+    let (names, rows) = table("predict run.zarr new.csv --horizon 2 --samples 40");
+    assert_eq!(names, header(&["time"], &["y"], &["log_score"]));
+    assert!(!rows.is_empty() && rows.len() <= 12);
+}
+
+#[test]
+fn free_runs() {
+    let (names, rows) = table("simulate run.zarr --inputs new.csv --paths 30");
+    assert_eq!(names, header(&["time"], &["y", "state_x"], &[]));
+    assert_eq!(rows.len(), 12);
+    let (_, rows) = table("simulate run.zarr --inputs new.csv --paths 30 --n-init 4");
+    assert_eq!(rows.len(), 12);
+    let (_, given) = table("simulate run.zarr --inputs new.csv --paths 30 --initial -0.7");
+    assert!((given[0][8] + 0.7).abs() < 1e-9, "the first state is the one that was given: {:?}", given[0]);
+    let folder = folder();
+    gpssm(folder.path(), "simulate run.zarr --inputs new.csv --initial last --paths 7 --samples s.parquet");
+    let (names, rows) = parquet(&folder.path().join("s.parquet"));
+    assert_eq!(names, ["path", "draw", "time", "y", "state_x"]);
+    assert_eq!(rows.len() % 7, 0);
+    assert!(rows.iter().flatten().all(|value| value.is_finite()));
+}
+
+#[test]
+fn simulations_before_any_fit() {
+    let folder = folder();
+    gpssm(folder.path(), "init data.csv -o model.toml");
+    let (names, rows) = csv(&gpssm(folder.path(), "simulate --prior model.toml --paths 20"));
+    assert_eq!(names[0], "time");
+    assert_eq!(rows.len(), 30);
+}
+
+#[test]
+fn filters_and_smoothers() {
+    let (names, rows) = table("filter run.zarr new.csv --functions 5 --particles 10");
+    assert_eq!(names, ["time", "x_mean", "x_sd", "log_evidence"]);
+    assert_eq!(rows.len(), 12);
+    let (names, rows) = table("smooth run.zarr new.csv --functions 5 --particles 10 --paths 30");
+    assert_eq!(names, header(&["time"], &["x"], &[]));
+    assert_eq!(rows.len(), 12);
+}
+
+#[test]
+fn scores_beside_baselines_and_models_in_order() {
+    let folder = folder();
+    let path = folder.path();
+    let said = gpssm(path, "score run.zarr new.csv --n-init 3 --paths 40");
+    assert!(said.contains("RMSE") && said.contains("free run"), "{said}");
+    let json = gpssm(path, "score run.zarr new.csv --n-init 3 --horizon 1 --paths 40 --json");
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert!(json["report"]["scores"].as_array().is_some_and(|scores| scores.len() > 1), "{json}");
+    copy(&path.join("run.zarr"), &path.join("twin.zarr"));
+    let line = "compare run.zarr twin.zarr --record-file new.csv --json";
+    let json: Value = serde_json::from_str(&gpssm(path, line)).expect("JSON");
+    let ranking = json["ranking"].as_array().expect("a list");
+    assert_eq!(ranking.len(), 2);
+    assert_eq!(ranking[0]["log_score"], ranking[1]["log_score"], "the same draws, the same score");
+}
+
+#[test]
+fn smaller_posteriors() {
+    let folder = folder();
+    let path = folder.path();
+    let json: Value = serde_json::from_str(&gpssm(path, "thin run.zarr --keep 4")).expect("JSON");
+    assert_eq!(json["loss"]["kept"].as_array().map(Vec::len), Some(4));
+    gpssm(path, "distil run.zarr -o small.json --size 6");
+    let small = std::fs::read_to_string(path.join("small.json")).expect("a file");
+    let small: Value = serde_json::from_str(&small).expect("JSON");
+    assert!(small["loss"]["mean_rmse"][0].as_f64().is_some_and(f64::is_finite), "{}", small["loss"]);
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for line in ["--help", "--version", "fit --help", "predict --help"] {
+        assert!(!gpssm(folder.path(), line).is_empty(), "{line}");
+    }
+    let alone = run(folder.path(), &[]);
+    assert_eq!(alone.status.code(), Some(2));
+    assert!(text(&alone.stderr).contains("First steps"));
+}

@@ -1,0 +1,158 @@
+//! Writes the default priors that the engine chose into the description.
+
+use std::collections::HashMap;
+
+use gpssm::model::covariance_prior::CovariancePrior;
+use gpssm::model::parameters::{ParameterPrior, ParameterTable};
+use gpssm::model::scale_prior::ScalePrior;
+use gpssm::model::spec::{ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, TransitionSpec};
+use gpssm::{KernelSpec, Model, Prior, Problem};
+
+/// The description of the same problem without defaults, as far as they are priors.
+pub(super) fn fill(problem: &Problem) -> Model {
+    let mut model = problem.model().clone();
+    let table = Table(problem.table());
+    for (d, state) in model.states.iter_mut().enumerate() {
+        if matches!(state.transition, TransitionSpec::Lag { .. }) {
+            continue;
+        }
+        state.scale = Some(problem.scaling().x.scale[d]);
+        if let TransitionSpec::Gp { kernel, .. } = &mut state.transition {
+            table.kernel(kernel, d, &mut HashMap::new());
+        }
+    }
+    match &mut model.process_noise {
+        ProcessNoiseSpec::Diagonal(priors) => *priors = table.scales("process_sd["),
+        ProcessNoiseSpec::Full(prior) => *prior = table.matrix("process_chol[1,1]").or(prior.take()),
+    }
+    match &mut model.sensor {
+        SensorSpec::Gaussian { noise: SensorNoiseSpec::Diagonal(priors), .. } => {
+            *priors = table.scales("sensor_sd[");
+        }
+        SensorSpec::Gaussian { noise: SensorNoiseSpec::Full(prior), .. } => {
+            *prior = table.matrix("sensor_chol[1,1]").or(prior.take());
+        }
+        SensorSpec::StudentT { scale, dof, .. } => {
+            *scale = table.scales("sensor_scale[");
+            *dof = table.scalar("sensor_dof");
+        }
+        SensorSpec::NegativeBinomial { size, .. } => *size = table.scalar("sensor_size"),
+        _ => {}
+    }
+    model
+}
+
+/// The engine's table of priors, by name.
+struct Table<'a>(&'a ParameterTable);
+
+impl Table<'_> {
+    fn scalar(&self, name: &str) -> Option<Prior> {
+        self.0.index(name).and_then(|k| match self.0.parameters[k].prior {
+            ParameterPrior::Scalar(prior) => Some(prior),
+            _ => None,
+        })
+    }
+
+    /// Priors whose names start like this, in order.
+    fn scalars(&self, start: &str) -> Vec<Prior> {
+        let named = self.0.parameters.iter().filter(|parameter| parameter.name.starts_with(start));
+        named.filter_map(|parameter| self.scalar(&parameter.name)).collect()
+    }
+
+    fn scales(&self, start: &str) -> Vec<ScalePrior> {
+        let named = self.0.parameters.iter().filter(|parameter| parameter.name.starts_with(start));
+        named
+            .filter_map(|parameter| match parameter.prior {
+                ParameterPrior::Scale(prior) => Some(prior),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn matrix(&self, name: &str) -> Option<CovariancePrior> {
+        self.0.index(name).and_then(|k| match self.0.parameters[k].prior {
+            ParameterPrior::Matrix { matrix, .. } => Some(self.0.matrices[matrix].prior.clone()),
+            _ => None,
+        })
+    }
+
+    /// Kernels of a kind are numbered from the second on, in the order in which they stand.
+    fn kernel(&self, kernel: &mut KernelSpec, d: usize, used: &mut HashMap<&'static str, usize>) {
+        let kind = match kernel {
+            KernelSpec::SquaredExponential(_) => "se",
+            KernelSpec::Matern12(_) => "matern12",
+            KernelSpec::Matern32(_) => "matern32",
+            KernelSpec::Matern52(_) => "matern52",
+            KernelSpec::RationalQuadratic(_) => "rq",
+            KernelSpec::Periodic(_) => "periodic",
+            KernelSpec::Linear(_) => "linear",
+            KernelSpec::Constant(_) => "constant",
+            KernelSpec::Sum(parts) | KernelSpec::Product(parts) => {
+                return parts.iter_mut().for_each(|part| self.kernel(part, d, used));
+            }
+        };
+        let count = used.entry(kind).and_modify(|count| *count += 1).or_insert(1);
+        let number = if *count == 1 { String::new() } else { count.to_string() };
+        let name = |parameter: &str| format!("f{}.{kind}{number}.{parameter}", d + 1);
+        match kernel {
+            KernelSpec::SquaredExponential(spec)
+            | KernelSpec::Matern12(spec)
+            | KernelSpec::Matern32(spec)
+            | KernelSpec::Matern52(spec) => {
+                spec.sigma_f = self.scalar(&name("sigma_f"));
+                spec.ell = self.scalars(&name("ell["));
+            }
+            KernelSpec::RationalQuadratic(spec) => {
+                spec.sigma_f = self.scalar(&name("sigma_f"));
+                spec.ell = self.scalars(&name("ell["));
+                spec.alpha = self.scalar(&name("alpha"));
+            }
+            KernelSpec::Periodic(spec) => {
+                spec.sigma_f = self.scalar(&name("sigma_f"));
+                spec.ell = self.scalars(&name("ell["));
+                spec.period = self.scalars(&name("period["));
+            }
+            KernelSpec::Linear(spec) => spec.sigma = self.scalars(&name("sigma[")),
+            KernelSpec::Constant(spec) => spec.sigma = self.scalar(&name("sigma")),
+            KernelSpec::Sum(_) | KernelSpec::Product(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gpssm::Functions;
+
+    use super::*;
+    use crate::config::RunFile;
+    use crate::config::resolve::{model, problem};
+    use crate::table::read_record;
+
+    /// Seen failing with the numbers of repeated kernels left out of the names.
+    #[test]
+    fn the_filled_description_gives_the_same_problem() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.csv");
+        std::fs::write(&path, "u,w,y,z\n1,2,3,4\n2,7,1,8\n3,1,5,2\n2,3,6,6\n").unwrap();
+        for text in [
+            "",
+            "states = 4",
+            "lags = 1",
+            "kernel = 'se(x) * periodic(u) + rq(u1) * (linear + constant) + matern12 + matern52 + se(u) * se(x1) + se'",
+            "kernel = 'matern32 + linear(u2, x)'\nprocess_noise = 'full'\nsensor = { noise = 'full' }",
+            "sensor = 'student_t'",
+            "sensor = 'negative_binomial'",
+            "standardise = false",
+        ] {
+            let text = format!("[data]\ny = ['y', 'z']\nu = ['u', 'w']\n[model]\n{text}");
+            let config = RunFile::parse(&text, "m").unwrap().config().unwrap();
+            let data = read_record(&path, &config.data.columns()).unwrap();
+            let bare = problem(model(&config.model, &data).unwrap(), &data, true).unwrap();
+            let filled = Problem::new(fill(&bare), &Functions::new(), data.record.clone()).unwrap();
+            assert_eq!(filled.table(), bare.table(), "{text}");
+            assert_eq!(filled.scaling(), bare.scaling(), "{text}");
+            assert_eq!(fill(&filled), *filled.model(), "{text}");
+            assert_ne!(filled.model(), bare.model(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The run file: data, model and sampler in one TOML file, overridden by options.
+//!
+//! ```toml
+//! [data]
+//! file = "gas_furnace.csv"     # relative to this file; or given on the command line
+//! y = "y"                      # outputs
+//! u = "u"                      # inputs
+//! time = "t"                   # or dt = 9.0
+//!
+//! [model]
+//! states = 2                   # or a [[model.state]] table for each
+//! kernel = "se + linear"       # with components: "matern32(x) + se(u1) + linear"
+//! mean = "identity"            # or "zero", or a formula such as "a*x1 + cos(u1)"
+//! sensor = "gaussian"          # or "poisson", ..., or { mean = "abs(x1)", noise = "log_normal(0.1, 1)" }
+//! dynamics = "exact"           # or "hilbert(40)", "fic(30)", ...
+//!
+//! [model.parameters]
+//! a = "normal(0, 1)"
+//!
+//! [sampler]
+//! draws = 500
+//! ```
+//!
+//! Options go through the same schema: [`RunFile::option`] and [`RunFile::set`] change the tree of values before
+//! it is read. Whatever has a short form can be written as the engine's own table, too, at any depth. Priors are
+//! in the units of the data.
+//!
+//! - `tree`: values with their lines, overridden by options; `options`: which option sets which key
+//! - `read`, `shorthand`, `kernel_text`: from values to plain data
+//! - `resolve`, `fill`: from plain data and a record to a problem, with all defaults filled in
+//! - `write`: the same run as a file that leaves nothing open; `starter`: a first file for given data
+
+mod error;
+mod fill;
+mod kernel_text;
+mod options;
+mod read;
+mod resolve;
+mod shorthand;
+mod starter;
+mod tree;
+mod write;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use gpssm::model::dynamics::DynamicsSpec;
+use gpssm::model::spec::{FunctionSpec, InitialSpec, ProcessNoiseSpec, SensorSpec};
+use gpssm::model::symmetry::Symmetry;
+use gpssm::{KernelSpec, Prior, Settings};
+use serde::{Deserialize, Deserializer, de};
+
+use crate::table::Columns;
+
+pub use self::error::{ConfigError, Origin};
+pub use self::options::OPTIONS;
+pub use self::resolve::{Run, RunError};
+pub use self::starter::{guess_columns, starter};
+pub use self::tree::RunFile;
+
+/// All that a run file can say.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunConfig {
+    /// Which columns of which file.
+    pub data: DataConfig,
+    /// What is assumed.
+    pub model: ModelConfig,
+    /// How the run is made.
+    pub sampler: Settings,
+}
+
+/// Which columns of which file.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DataConfig {
+    /// The file, relative to the run file.
+    pub file: Option<String>,
+    /// Outputs.
+    pub y: Vec<String>,
+    /// Inputs.
+    pub u: Vec<String>,
+    /// Times.
+    pub time: Option<String>,
+    /// Sampling time.
+    pub dt: Option<f64>,
+    /// Label of the sequence.
+    pub sequence: Option<String>,
+    /// First and last row, counted from 1.
+    pub rows: Option<(usize, usize)>,
+    /// Keep one row of so many.
+    pub every: Option<usize>,
+}
+
+impl DataConfig {
+    /// What to read.
+    pub fn columns(&self) -> Columns {
+        let Self { y, u, time, dt, sequence, rows, every, .. } = self.clone();
+        Columns { y, u, time, dt, sequence, rows, every }
+    }
+}
+
+/// What is assumed; everything has a default.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelConfig {
+    /// Number of states; by default one for each output.
+    pub states: Option<usize>,
+    /// The states one by one, where they differ.
+    pub state: Vec<StateConfig>,
+    /// So many past values of each output are states, too.
+    pub lags: Option<usize>,
+    /// Covariance function of f, by default `se + linear`.
+    pub kernel: Option<KernelSpec>,
+    /// Mean function of f, by default `identity`.
+    pub mean: Option<FunctionSpec>,
+    /// A known form of the transition in place of a Gaussian process.
+    pub function: Option<FunctionSpec>,
+    /// The prior over f, by default `exact`.
+    pub dynamics: Option<DynamicsSpec>,
+    /// Process noise.
+    pub process_noise: Option<ProcessNoiseSpec>,
+    /// How the states are seen, by default the first ones with Gaussian noise.
+    pub sensor: Option<SensorSpec>,
+    /// p(x_0).
+    pub initial: Option<InitialSpec>,
+    /// Parameters of formulas.
+    pub parameters: BTreeMap<String, Prior>,
+    /// Whether data are standardised inside, by default yes.
+    pub standardise: Option<bool>,
+    /// Sign changes that the data cannot see, by default those of the states that no output shows.
+    pub symmetries: Option<Vec<Symmetry>>,
+}
+
+/// One state.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StateConfig {
+    /// Its name in formulas and outputs.
+    pub name: Option<String>,
+    /// Covariance function, by default that of the model.
+    pub kernel: Option<KernelSpec>,
+    /// Mean function, by default that of the model.
+    pub mean: Option<FunctionSpec>,
+    /// A known form of its transition in place of a Gaussian process.
+    pub function: Option<FunctionSpec>,
+    /// It is this state one step before.
+    pub lag_of: Option<StateNumber>,
+    /// Its typical size, for default priors.
+    pub scale: Option<f64>,
+}
+
+/// A state, as `x2` or by its number from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateNumber(
+    /// From 0.
+    pub usize,
+);
+
+impl<'de> Deserialize<'de> for StateNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl de::Visitor<'_> for Visitor {
+            type Value = StateNumber;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+                formatter.write_str("a state, such as \"x1\"")
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<StateNumber, E> {
+                let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+                let wrong = || E::invalid_value(de::Unexpected::Signed(number), &self);
+                index.map(StateNumber).ok_or_else(wrong)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<StateNumber, E> {
+                let wrong = || E::invalid_value(de::Unexpected::Str(text), &self);
+                shorthand::index(text, 'x').map(StateNumber).ok_or_else(wrong)
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
+}

@@ -1,0 +1,410 @@
+//! From a run file and a record to a problem.
+
+use gpssm::model::dynamics::{DynamicsSpec, InducingSpec};
+use gpssm::model::family::Family;
+use gpssm::model::spec::{FunctionSpec, Model, SensorSpec, StateSpec, TransitionSpec};
+use gpssm::{Functions, KernelSpec, Problem, Settings, formula};
+use thiserror::Error;
+
+use super::error::ConfigError;
+use super::fill;
+use super::tree::RunFile;
+use super::{DataConfig, ModelConfig, RunConfig, StateConfig, write};
+use crate::table::{Data, DataError, DataProblem};
+
+/// A run that can start: nothing is left open.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Model and record, all defaults filled in.
+    pub problem: Problem,
+    /// The sampler.
+    pub settings: Settings,
+    /// The data's file, without its folder, and columns.
+    pub data: DataConfig,
+}
+
+impl Run {
+    /// The run file that leaves nothing open. What does not change the draws (folder of the data, threads,
+    /// memory) is left out.
+    pub fn to_toml(&self) -> String {
+        write::to_toml(self)
+    }
+}
+
+/// What is wrong with a run.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum RunError {
+    /// The run file or an option.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// The data.
+    #[error("{0}")]
+    Data(#[from] DataError),
+}
+
+/// More states than this are a mistake.
+const MOST_STATES: usize = 100;
+/// A finite basis of more functions than this is a mistake.
+const MOST_FUNCTIONS: usize = 1_000_000;
+/// Seeds are written to files that know signed numbers only.
+const LARGEST_SEED: u64 = i64::MAX as u64;
+
+/// A key of the run file and what is wrong with it.
+pub(super) type Wrong = (String, String);
+
+fn wrong<T>(key: &str, message: impl Into<String>) -> Result<T, Wrong> {
+    Err((key.to_owned(), message.into()))
+}
+
+impl RunFile {
+    /// Fills in all defaults and checks the model against the record.
+    pub fn resolve(&self, config: &RunConfig, data: &Data) -> Result<Run, RunError> {
+        let blame = |(key, message): Wrong| {
+            let origin = self.origin(&key);
+            self.error(key, origin, message)
+        };
+        let model = model(&config.model, data).map_err(blame)?;
+        check_counts(&model, data)?;
+        let problem = problem(model, data, config.model.symmetries.is_none())
+            .map_err(|error| self.engine_error(error, config, data))?;
+        // The same problem, with every default in the description.
+        let problem = Problem::new(fill::fill(&problem), &Functions::new(), data.record.clone())
+            .map_err(|error| self.engine_error(error, config, data))?;
+        check_settings(&config.sampler).map_err(blame)?;
+        config.sampler.check(&problem).map_err(|error| self.engine_error(error, config, data))?;
+        let file = Some(data.source.clone());
+        Ok(Run {
+            problem,
+            settings: config.sampler.clone(),
+            data: DataConfig { file, ..config.data.clone() },
+        })
+    }
+
+    /// What the engine says, with the key and line that it is about.
+    fn engine_error(&self, error: gpssm::Error, config: &RunConfig, data: &Data) -> RunError {
+        let at = |key: String, message: String| {
+            let origin = self.origin(&key);
+            RunError::Config(self.error(key, origin, message))
+        };
+        match error {
+            gpssm::Error::Data { message } => RunError::Data(DataError {
+                file: data.source.clone(),
+                line: None,
+                column: None,
+                problem: Box::new(DataProblem::Other(message)),
+            }),
+            gpssm::Error::Model { key, message } => {
+                let (key, message) = file_key(&key, message, &config.model);
+                at(key, message)
+            }
+            gpssm::Error::Formula { key, error } => {
+                let (key, message) = file_key(&key, error.to_string(), &config.model);
+                at(key, message)
+            }
+            gpssm::Error::Settings { key, message } => at(format!("sampler.{key}"), message),
+            gpssm::Error::Memory { .. } => {
+                let exact = matches!(config.model.dynamics, None | Some(DynamicsSpec::Exact));
+                let basis =
+                    if exact { ", or take a finite basis: model.dynamics = \"hilbert(40)\"" } else { "" };
+                at("sampler".to_owned(), format!("{error}{basis}"))
+            }
+            other => at("model".to_owned(), other.to_string()),
+        }
+    }
+}
+
+/// The key of the run file for a place in the engine's description.
+fn file_key(key: &str, message: String, config: &ModelConfig) -> (String, String) {
+    let state = |d: &str, rest: &str| {
+        let d = d.parse::<usize>().unwrap_or(0);
+        match config.state.is_empty() {
+            true => format!("model{rest}"),
+            false => format!("model.state[{}]{rest}", d + 1),
+        }
+    };
+    if let Some((d, rest)) = key.strip_prefix("states[").and_then(|rest| rest.split_once(']')) {
+        return (state(d, rest), message);
+    }
+    if let Some((d, _)) = key.strip_prefix("names.states[").and_then(|rest| rest.split_once(']')) {
+        return (state(d, ".name"), message);
+    }
+    if let Some((i, rest)) = key.strip_prefix("symmetries[").and_then(|rest| rest.split_once(']')) {
+        return (format!("model.symmetries[{}]{rest}", i.parse::<usize>().unwrap_or(0) + 1), message);
+    }
+    // Entries of theta: f1.se.ell[x1], process_sd[x1], sensor_sd[y1], ...
+    let named = |place: String| (place, format!("{key}: {message}"));
+    let first = key.split('.').next().unwrap_or_default();
+    if let Some(number) = first.strip_prefix('f').and_then(|digits| digits.parse::<usize>().ok()) {
+        let part = if key.contains(".mean") { ".mean" } else { ".kernel" };
+        return named(state(&number.saturating_sub(1).to_string(), part));
+    }
+    if key.starts_with("process_") && key != "process_noise" {
+        return named("model.process_noise".to_owned());
+    }
+    if key.starts_with("sensor.formulas") {
+        return ("model.sensor".to_owned(), message);
+    }
+    if key.starts_with("sensor_") || key.starts_with("sensor.y") {
+        return named("model.sensor".to_owned());
+    }
+    (format!("model.{key}"), message)
+}
+
+/// The engine's description, before its defaults.
+pub(super) fn model(config: &ModelConfig, data: &Data) -> Result<Model, Wrong> {
+    let (n_y, n_u) = (data.outputs.len(), data.inputs.len());
+    let mut model = match (config.lags, config.states, config.state.len()) {
+        (Some(_), _, 1..) => {
+            return wrong("model.lags", "states that are given one by one have lag_of instead");
+        }
+        (Some(lags), states, 0) => {
+            if states.is_some_and(|states| states != n_y) {
+                return wrong(
+                    "model.lags",
+                    format!("with lags the states are the {n_y} outputs: leave states out"),
+                );
+            }
+            if lags.saturating_mul(n_y) > MOST_STATES {
+                return wrong("model.lags", format!("more than {MOST_STATES} states"));
+            }
+            Model::lagged_outputs(n_y, n_u, lags)
+        }
+        (None, Some(states), listed @ 1..) if states != listed => {
+            return wrong(
+                "model.states",
+                format!("{states} states, but {listed} [[model.state]] tables: leave one out"),
+            );
+        }
+        (None, states, listed) => {
+            let n_x = if listed > 0 { listed } else { states.unwrap_or(n_y) };
+            if n_x > MOST_STATES {
+                return wrong("model.states", format!("more than {MOST_STATES} states"));
+            }
+            Model::with_hidden_states(n_x, n_y, n_u)
+        }
+    };
+    names(&mut model, config, data);
+    let whole = StateConfig {
+        kernel: config.kernel.clone(),
+        mean: config.mean.clone(),
+        function: config.function.clone(),
+        ..StateConfig::default()
+    };
+    check_state("model", &whole)?;
+    for d in 0..model.states.len() {
+        let own = config.state.get(d);
+        if let Some(own) = own {
+            check_state(&format!("model.state[{}]", d + 1), own)?;
+        }
+        if !matches!(model.states[d].transition, TransitionSpec::Lag { .. }) {
+            model.states[d] = state(own.unwrap_or(&StateConfig::default()), &whole);
+        }
+    }
+    for d in 0..model.states.len() {
+        let names = model.names.clone();
+        if let TransitionSpec::Gp { kernel, .. } = &mut model.states[d].transition {
+            name_components(kernel, &names);
+        }
+    }
+    if let Some(dynamics) = &config.dynamics {
+        check_size(dynamics)?;
+        model.dynamics = dynamics.clone();
+    }
+    if let Some(noise) = &config.process_noise {
+        model.process_noise = noise.clone();
+    }
+    if let Some(sensor) = &config.sensor {
+        if config.lags.is_some_and(|lags| lags > 0) && sensor.is_linear_gaussian() {
+            // Keeps what the sensor of lagged outputs shows, unless another predictor is asked for.
+            model.sensor = lagged_sensor(&model.sensor, sensor);
+        } else {
+            model.sensor = sensor.clone();
+        }
+    }
+    if let Some(initial) = &config.initial {
+        model.initial = initial.clone();
+    }
+    model.parameters = config.parameters.clone();
+    model.standardise = config.standardise.unwrap_or(true);
+    let lag = |d: &usize| matches!(model.states[*d].transition, TransitionSpec::Lag { .. });
+    let lags: Vec<usize> = (0..model.states.len()).filter(lag).collect();
+    match &config.symmetries {
+        Some(symmetries) => model.symmetries = symmetries.clone(),
+        None => model.symmetries.retain(|symmetry| !symmetry.flip.iter().any(|d| lags.contains(d))),
+    }
+    Ok(model)
+}
+
+/// The noise that is asked for with the mean of lagged outputs.
+fn lagged_sensor(lagged: &SensorSpec, asked: &SensorSpec) -> SensorSpec {
+    use gpssm::model::spec::Predictor;
+    match (lagged, asked) {
+        (SensorSpec::Gaussian { mean, .. }, SensorSpec::Gaussian { mean: Predictor::States, noise }) => {
+            SensorSpec::Gaussian { mean: mean.clone(), noise: noise.clone() }
+        }
+        _ => asked.clone(),
+    }
+}
+
+fn check_state(key: &str, state: &StateConfig) -> Result<(), Wrong> {
+    let gp = state.kernel.is_some() || state.mean.is_some();
+    if state.function.is_some() && gp {
+        return wrong(
+            &format!("{key}.function"),
+            "a known transition has neither kernel nor mean: leave one out",
+        );
+    }
+    if state.lag_of.is_some() && (gp || state.function.is_some()) {
+        return wrong(&format!("{key}.lag_of"), "a lag has neither kernel, mean nor function: leave one out");
+    }
+    Ok(())
+}
+
+/// One state: its own parts, else those of the whole model, else the defaults.
+fn state(own: &StateConfig, whole: &StateConfig) -> StateSpec {
+    let gp = |kernel: Option<KernelSpec>, mean: Option<FunctionSpec>| TransitionSpec::Gp {
+        kernel: kernel.or_else(|| whole.kernel.clone()).unwrap_or_default(),
+        mean: mean.or_else(|| whole.mean.clone()).unwrap_or_default(),
+    };
+    let transition = match (own.lag_of, &own.function, &own.kernel, &own.mean, &whole.function) {
+        (Some(of), ..) => TransitionSpec::Lag { of: of.0 },
+        (_, Some(function), ..) => TransitionSpec::Parametric { function: function.clone() },
+        (_, _, None, None, Some(function)) => TransitionSpec::Parametric { function: function.clone() },
+        (_, _, kernel, mean, _) => gp(kernel.clone(), mean.clone()),
+    };
+    StateSpec { transition, scale: own.scale }
+}
+
+/// Names of states as given, of inputs and outputs from the columns, where formulas can use them.
+fn names(model: &mut Model, config: &ModelConfig, data: &Data) {
+    let n_x = config.state.len();
+    if config.state.iter().any(|state| state.name.is_some()) {
+        let name = |d: usize| config.state[d].name.clone().unwrap_or_else(|| format!("x{}", d + 1));
+        model.names.states = (0..n_x).map(name).collect();
+    }
+    let default_of = |name: &str, letter: char| {
+        name.strip_prefix(letter).is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let free = |name: &String, other_letters: [char; 2]| {
+        !name.trim().is_empty()
+            && formula::reserved(name).is_none()
+            && !config.parameters.contains_key(name)
+            && !model.names.states.contains(name)
+            && !other_letters.iter().any(|letter| default_of(name, *letter))
+    };
+    // A column that is called like something else keeps its name in the data only.
+    let inputs = data.inputs.iter().all(|name| free(name, ['x', 'y']));
+    let outputs = data.outputs.iter().all(|name| free(name, ['x', 'u']));
+    if inputs {
+        model.names.inputs = data.inputs.clone();
+    }
+    if outputs {
+        model.names.outputs = data.outputs.clone();
+    }
+}
+
+/// Names of states and columns in a kernel become x1, u2, ...
+fn name_components(kernel: &mut KernelSpec, names: &gpssm::model::names::Names) {
+    let active = match kernel {
+        KernelSpec::SquaredExponential(spec)
+        | KernelSpec::Matern12(spec)
+        | KernelSpec::Matern32(spec)
+        | KernelSpec::Matern52(spec) => &mut spec.active,
+        KernelSpec::RationalQuadratic(spec) => &mut spec.active,
+        KernelSpec::Periodic(spec) => &mut spec.active,
+        KernelSpec::Linear(spec) => &mut spec.active,
+        KernelSpec::Constant(_) => return,
+        KernelSpec::Sum(parts) | KernelSpec::Product(parts) => {
+            return parts.iter_mut().for_each(|part| name_components(part, names));
+        }
+    };
+    for name in active.iter_mut().flatten() {
+        let place = |names: &[String]| names.iter().position(|other| other == name);
+        // x and u alone stand for all of them.
+        if name == "x" || name == "u" {
+            continue;
+        }
+        if let Some(d) = place(&names.states) {
+            *name = format!("x{}", d + 1);
+        } else if let Some(c) = place(&names.inputs) {
+            *name = format!("u{}", c + 1);
+        }
+    }
+}
+
+/// A problem; default symmetries that the model does not have are dropped.
+pub(super) fn problem(
+    mut model: Model,
+    data: &Data,
+    default_symmetries: bool,
+) -> Result<Problem, gpssm::Error> {
+    loop {
+        let error = match Problem::new(model.clone(), &Functions::new(), data.record.clone()) {
+            Ok(problem) => return Ok(problem),
+            Err(error) => error,
+        };
+        let refused = match &error {
+            gpssm::Error::Model { key, .. } if default_symmetries => {
+                let index = key.strip_prefix("symmetries[").and_then(|rest| rest.strip_suffix(']'));
+                index.and_then(|index| index.parse::<usize>().ok()).filter(|i| *i < model.symmetries.len())
+            }
+            _ => None,
+        };
+        match refused {
+            Some(i) => drop(model.symmetries.remove(i)),
+            None => return Err(error),
+        }
+    }
+}
+
+fn check_size(dynamics: &DynamicsSpec) -> Result<(), Wrong> {
+    let size = match dynamics {
+        DynamicsSpec::Exact => Some(0),
+        DynamicsSpec::Fic { inducing, .. } | DynamicsSpec::Dtc { inducing, .. } => match inducing {
+            InducingSpec::Given(points) => Some(points.len()),
+            InducingSpec::Grid(counts) => counts.iter().try_fold(1usize, |n, count| n.checked_mul(*count)),
+            InducingSpec::KMeans(n) | InducingSpec::Greedy(n) | InducingSpec::Variance(n) => Some(*n),
+        },
+        DynamicsSpec::Hilbert { functions, .. } => Some(*functions),
+        DynamicsSpec::Fourier { frequencies, .. } => Some(*frequencies),
+    };
+    match size.filter(|size| *size <= MOST_FUNCTIONS) {
+        Some(_) => Ok(()),
+        None => wrong("model.dynamics", format!("a basis of more than {MOST_FUNCTIONS} functions")),
+    }
+}
+
+fn check_settings(settings: &Settings) -> Result<(), Wrong> {
+    if settings.seed > LARGEST_SEED {
+        return wrong("sampler.seed", format!("must be at most {LARGEST_SEED}"));
+    }
+    if settings.chains > 10_000 {
+        return wrong("sampler.chains", "more than 10000 chains");
+    }
+    Ok(())
+}
+
+/// Counts must be counts: names line and column of the first that is not.
+fn check_counts(model: &Model, data: &Data) -> Result<(), DataError> {
+    let family = match &model.sensor {
+        SensorSpec::Poisson { .. } => Family::Poisson,
+        SensorSpec::NegativeBinomial { .. } => Family::NegativeBinomial { size: 1.0 },
+        SensorSpec::Bernoulli { .. } => Family::Bernoulli,
+        _ => return Ok(()),
+    };
+    for (sequence, lines) in data.record.sequences().iter().zip(&data.lines) {
+        for t in 0..sequence.n_rows() {
+            for (k, &y) in sequence.y(t).iter().enumerate() {
+                if let Err(error) = family.check(y) {
+                    return Err(DataError {
+                        file: data.source.clone(),
+                        line: lines.get(t).copied(),
+                        column: data.outputs.get(k).cloned(),
+                        problem: Box::new(DataProblem::Other(error.to_string())),
+                    });
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! Fits: a run goes into a store, goes on from there, or is read back.
+
+use std::path::Path;
+
+use gpssm::mcmc::sink::{ChainDraws, Phase};
+use gpssm::{ChainPlan, Draw, Problem, Progress, RunReport, Settings, Sink, prepare, sample_chains};
+use thiserror::Error;
+
+use crate::config::{DataConfig, Run, RunError, RunFile};
+use crate::store::{Description, Store, StoreError, StoredRun};
+use crate::table::{Data, TimeUnit};
+
+/// Why a fit cannot begin or go on.
+#[derive(Debug, Error)]
+pub enum FitError {
+    /// The run file, the options or the data.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] gpssm::Error),
+    /// A chain that the run does not have.
+    #[error("chain {chain}: the run has chains 0 to {}; choose one of them or raise sampler.chains", chains - 1)]
+    NoSuchChain {
+        /// Asked for.
+        chain: u32,
+        /// Chains of the run.
+        chains: u32,
+    },
+}
+
+/// A run on its way into a store.
+pub struct Fit {
+    /// The problem, its finite basis chosen.
+    pub problem: Problem,
+    /// How it is sampled.
+    pub settings: Settings,
+    /// Where draws go.
+    pub store: Store,
+    /// What a user should know before it goes on.
+    pub warnings: Vec<String>,
+    plans: Vec<ChainPlan>,
+}
+
+impl Fit {
+    /// A new run at `path`, where nothing may be yet; all chains, or one of them.
+    pub fn begin(path: &Path, run: &Run, data: &Data, chain: Option<u32>) -> Result<Self, FitError> {
+        let settings = run.settings.clone();
+        if let Some(chain) = chain.filter(|chain| *chain >= settings.chains) {
+            return Err(FitError::NoSuchChain { chain, chains: settings.chains });
+        }
+        let problem = prepare(&run.problem, &settings)?;
+        let chains: Vec<u32> = chain.map_or_else(|| (0..settings.chains).collect(), |chain| vec![chain]);
+        let description = description(run, &problem, data, chains.clone());
+        let store = Store::create(path, &description)?;
+        let plans = chains.into_iter().map(|chain| ChainPlan { chain, from: None }).collect();
+        Ok(Self { problem, settings, store, warnings: Vec::new(), plans })
+    }
+
+    /// Goes on with the run at `path`: for the rest of its draws, or until each chain has `draws` of them.
+    pub fn resume(path: &Path, draws: Option<u64>, threads: Option<usize>) -> Result<Self, FitError> {
+        let stored = StoredRun::open(path)?;
+        let (mut run, data) = restore(&stored, draws)?;
+        run.settings.threads = threads;
+        let problem = with_basis(&run.problem, &stored);
+        let chains = stored.chains().iter().map(|chain| chain.chain).collect();
+        let description = description(&run, &problem, &data, chains);
+        let resumed = Store::resume(path, &description)?;
+        let plan = |chain: crate::store::ResumedChain| ChainPlan { chain: chain.chain, from: chain.state };
+        let plans = resumed.chains.into_iter().map(plan).collect();
+        let (store, warnings) = (resumed.store, resumed.warnings);
+        Ok(Self { problem, settings: run.settings, store, warnings, plans })
+    }
+
+    /// Makes the draws. Whatever was drawn is in the store when this returns, however it ends. `look` sees each
+    /// draw when the store has taken it.
+    pub fn sample(
+        &mut self,
+        look: &(dyn Fn(&Draw) + Sync),
+        on_progress: &(dyn Fn(&Progress) -> bool + Sync),
+    ) -> Result<RunReport, FitError> {
+        let plans = std::mem::take(&mut self.plans);
+        let sink = Watched { store: &self.store, look };
+        let report = sample_chains(&self.problem, &self.settings, plans, &sink, on_progress);
+        let flushed = self.store.flush();
+        let report = report?;
+        flushed?;
+        Ok(report)
+    }
+}
+
+struct Watched<'a> {
+    store: &'a Store,
+    look: &'a (dyn Fn(&Draw) + Sync),
+}
+
+impl Sink for Watched<'_> {
+    fn take(&self, draw: &Draw) -> Result<(), gpssm::Error> {
+        self.store.take(draw)?;
+        (self.look)(draw);
+        Ok(())
+    }
+}
+
+fn description<'a>(run: &'a Run, problem: &'a Problem, data: &Data, chains: Vec<u32>) -> Description<'a> {
+    let model = problem.model();
+    Description {
+        problem,
+        settings: &run.settings,
+        configuration: run.to_toml(),
+        data_sha256: data.sha256.clone(),
+        states: model.state_names(),
+        outputs: model.output_names(),
+        inputs: model.input_names(),
+        sequences: data.sequence_labels.clone(),
+        time: data.time.clone(),
+        chains,
+    }
+}
+
+/// The run of a store, and its data.
+fn restore(stored: &StoredRun, draws: Option<u64>) -> Result<(Run, Data), FitError> {
+    let name = stored.path().display().to_string();
+    let file = RunFile::parse(stored.configuration(), &name).map_err(RunError::from)?;
+    let mut config = file.config().map_err(RunError::from)?;
+    if let Some(draws) = draws {
+        config.sampler.draws = draws;
+    }
+    let source = config.data.file.clone().unwrap_or(name);
+    let timed = config.data.time.is_some() || config.data.dt.is_some();
+    let data = Data {
+        time: stored.time(),
+        time_unit: if timed { TimeUnit::Given } else { TimeUnit::Rows },
+        dt: config.data.dt,
+        sequence_labels: stored.sequences(),
+        sha256: stored.data_sha256().to_owned(),
+        ..Data::from_record(stored.record().clone(), stored.outputs(), stored.inputs(), &source)
+    };
+    Ok((file.resolve(&config, &data)?, data))
+}
+
+fn with_basis(problem: &Problem, stored: &StoredRun) -> Problem {
+    stored.basis().map_or_else(|| problem.clone(), |basis| problem.with_basis(basis))
+}
+
+/// A stored run, ready to be looked at.
+pub struct LoadedRun {
+    /// Name of its folder.
+    pub name: String,
+    /// The problem, its finite basis chosen.
+    pub problem: Problem,
+    /// How it was sampled.
+    pub settings: Settings,
+    /// Numbers of the chains.
+    pub chain_ids: Vec<u32>,
+    /// Draws of each chain.
+    pub chains: Vec<ChainDraws>,
+    /// Time of every row, by sequence.
+    pub time: Vec<Vec<f64>>,
+    /// Labels of sequences.
+    pub sequence_labels: Vec<String>,
+    /// The data's file and columns.
+    pub data: DataConfig,
+    /// The configuration.
+    pub configuration: String,
+    /// Version that made it.
+    pub version: String,
+}
+
+impl LoadedRun {
+    /// Reads and checks all draws of the run at `path`.
+    pub fn open(path: &Path) -> Result<Self, FitError> {
+        let stored = StoredRun::open(path)?;
+        let (run, _) = restore(&stored, None)?;
+        let problem = with_basis(&run.problem, &stored);
+        let lengths = stored.chains();
+        let chains = (0..lengths.len()).map(|index| stored.draws(index, Phase::Sample));
+        Ok(Self {
+            name: path
+                .file_name()
+                .map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned()),
+            chains: chains.collect::<Result<_, _>>()?,
+            chain_ids: lengths.iter().map(|chain| chain.chain).collect(),
+            problem,
+            settings: run.settings,
+            data: run.data,
+            time: stored.time(),
+            sequence_labels: stored.sequences(),
+            configuration: stored.configuration().to_owned(),
+            version: stored.version().to_owned(),
+        })
+    }
+
+    /// One line: what was fitted to what, and how many draws there are.
+    pub fn describe(&self) -> String {
+        let record = self.problem.record();
+        let rows: usize = record.sequences().iter().map(|sequence| sequence.n_rows()).sum();
+        let several = match record.sequences().len() {
+            1 => String::new(),
+            n => format!(" in {n} sequences"),
+        };
+        let draws: Vec<String> = self.chains.iter().map(|chain| chain.theta.len().to_string()).collect();
+        let equal = draws.windows(2).all(|pair| pair[0] == pair[1]);
+        let draws = if equal { draws.first().cloned().unwrap_or_default() } else { draws.join(", ") };
+        format!(
+            "{}: {}, {}, {}, {rows} rows{several}; {} of {draws} draws",
+            self.name,
+            count(self.problem.n_x(), "state"),
+            count(record.n_y(), "output"),
+            count(record.n_u(), "input"),
+            count(self.chains.len(), "chain"),
+        )
+    }
+}
+
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}

@@ -1,0 +1,485 @@
+//! A run in words: what `--dry-run` prints.
+
+use std::fmt::Write;
+
+use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
+use gpssm::model::parameters::{Parameter, ParameterPrior};
+use gpssm::model::scale_prior::{ScaleKind, ScalePrior};
+use gpssm::model::spec::{
+    FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, TransitionSpec,
+};
+use gpssm::model::symmetry::Orientation;
+use gpssm::{KernelSpec, Prior, Problem, Settings};
+
+use crate::config::Run;
+use crate::table::{Data, TimeUnit};
+
+/// The run in words; `seconds_per_sweep` is what one sweep of one chain was seen to take.
+pub fn describe(run: &Run, data: &Data, seconds_per_sweep: Option<f64>) -> String {
+    let mut text = String::new();
+    section(&mut text, "Data", data_lines(data));
+    section(&mut text, "Model", model_lines(run, data));
+    section(&mut text, "Priors (units of the data)", prior_lines(&run.problem, data));
+    section(&mut text, "Run", run_lines(run, seconds_per_sweep));
+    text
+}
+
+fn section(text: &mut String, title: &str, lines: Vec<String>) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{}{title}", if text.is_empty() { "" } else { "\n" });
+    for line in lines {
+        let _ = writeln!(text, "  {line}");
+    }
+}
+
+fn data_lines(data: &Data) -> Vec<String> {
+    let n_outputs = data.n_rows * data.outputs.len();
+    let quoted =
+        |names: &[String]| names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+    let mut lines = vec![format!("{}: {}", data.source, plural(data.n_rows, "row"))];
+    lines.push(format!(
+        "outputs {}: {}",
+        quoted(&data.outputs),
+        match data.n_missing {
+            0 => "none missing".to_owned(),
+            n => format!("{n} of {} missing", plural(n_outputs, "value")),
+        }
+    ));
+    lines.push(match data.inputs.is_empty() {
+        true => "no inputs".to_owned(),
+        false => format!("inputs {}", quoted(&data.inputs)),
+    });
+    let lengths: Vec<usize> = data.lines.iter().map(Vec::len).collect();
+    if let (2.., Some(least), Some(most)) = (lengths.len(), lengths.iter().min(), lengths.iter().max()) {
+        lines.push(format!(
+            "{} sequences of {least} to {most} rows that share one transition function",
+            lengths.len()
+        ));
+    }
+    lines.push(match (data.dt, data.time_unit) {
+        (Some(dt), TimeUnit::Days) => format!("one row every {} (dates)", days(dt)),
+        (Some(dt), TimeUnit::Months) => {
+            format!("one row every {} (dates)", plural(dt.round() as usize, "month"))
+        }
+        (Some(dt), _) => format!("sampling time {}", short(dt)),
+        (None, _) => "no times: rows are taken as equally spaced".to_owned(),
+    });
+    lines
+}
+
+fn days(dt: f64) -> String {
+    let seconds = dt * 86_400.0;
+    match seconds {
+        s if s < 90.0 => format!("{} s", short(s)),
+        s if s < 5_400.0 => format!("{} min", short(s / 60.0)),
+        s if s < 86_400.0 => format!("{} h", short(s / 3_600.0)),
+        s => format!("{} d", short(s / 86_400.0)),
+    }
+}
+
+fn model_lines(run: &Run, data: &Data) -> Vec<String> {
+    let model = run.problem.model();
+    let n_x = model.states.len();
+    let mut lines = vec![match n_x {
+        1 => "one state x1".to_owned(),
+        _ => format!("{n_x} states x1 to x{n_x}"),
+    }];
+    if !data.inputs.is_empty() {
+        let inputs = data.inputs.iter().enumerate().map(|(c, name)| format!("u{} = '{name}'", c + 1));
+        lines[0].push_str(&format!(", inputs {}", inputs.collect::<Vec<_>>().join(", ")));
+    }
+    let mut described: Vec<(String, Vec<usize>)> = Vec::new();
+    for (d, state) in model.states.iter().enumerate() {
+        let words = match &state.transition {
+            TransitionSpec::Gp { kernel, mean } => format!(
+                "f(x, u) + noise, f an unknown function: Gaussian process with mean {} and kernel {}",
+                function(mean, d),
+                kernel_words(kernel)
+            ),
+            TransitionSpec::Parametric { function: known } => {
+                format!("{} + noise, a known form", function(known, d))
+            }
+            TransitionSpec::Lag { of } => format!("x{} one step before", of + 1),
+        };
+        match described.iter_mut().find(|(other, _)| *other == words) {
+            Some((_, states)) => states.push(d),
+            None => described.push((words, vec![d])),
+        }
+    }
+    for (words, states) in described {
+        let named = |d: &usize| match model.names.states.get(*d) {
+            Some(name) if *name != format!("x{}", d + 1) => format!("x{} ({name})", d + 1),
+            _ => format!("x{}", d + 1),
+        };
+        lines.push(format!("next {} = {words}", states.iter().map(named).collect::<Vec<_>>().join(", ")));
+    }
+    lines.push(dynamics(&model.dynamics));
+    lines.push(format!(
+        "process noise: {}",
+        match &model.process_noise {
+            ProcessNoiseSpec::Diagonal(_) => "independent for each state",
+            ProcessNoiseSpec::Full(_) => "correlated between states",
+        }
+    ));
+    lines.extend(sensor(&model.sensor, data));
+    let hidden: Vec<String> = hidden_states(&run.problem).iter().map(|d| format!("x{}", d + 1)).collect();
+    if !hidden.is_empty() {
+        lines.push(format!("no output shows {} by itself: hidden", hidden.join(", ")));
+    }
+    lines.push(format!(
+        "first state: {}",
+        match &model.initial {
+            InitialSpec::Default => default_initial(&run.problem),
+            InitialSpec::Gaussian { mean, sd } =>
+                format!("Gaussian, mean {}, standard deviation {}", numbers(mean), numbers(sd)),
+            InitialSpec::GaussianFull { mean, .. } =>
+                format!("Gaussian, mean {}, with a full covariance", numbers(mean)),
+            InitialSpec::Fixed(x) => format!("known, {}", numbers(x)),
+            InitialSpec::User(name) => format!("the density '{name}'"),
+        }
+    ));
+    for symmetry in &model.symmetries {
+        let flipped: Vec<String> = symmetry.flip.iter().map(|d| format!("x{}", d + 1)).collect();
+        let rule = match symmetry.orientation {
+            Orientation::InputRaisesState { input, state } => format!("u{} raises x{}", input + 1, state + 1),
+            Orientation::StateRaisesState { from, to } => format!("x{} raises x{}", from + 1, to + 1),
+            Orientation::PositiveMean { state } => format!("the mean of x{} is positive", state + 1),
+        };
+        lines.push(format!("the sign of {} is free; draws are shown such that {rule}", flipped.join(", ")));
+    }
+    lines.push(match model.standardise {
+        true => "data are standardised inside; all results are in the units of the data".to_owned(),
+        false => "data are used as they are".to_owned(),
+    });
+    lines
+}
+
+/// Around the middle of each state's units, twice as wide as they are.
+fn default_initial(problem: &Problem) -> String {
+    let units = &problem.scaling().x;
+    let sd: Vec<f64> = units.scale.iter().map(|scale| 2.0 * scale).collect();
+    format!("Gaussian, mean {}, standard deviation {}", numbers(&units.shift), numbers(&sd))
+}
+
+/// States that no output shows by itself.
+fn hidden_states(problem: &Problem) -> Vec<usize> {
+    let model = problem.model();
+    let moving = |d: &usize| !matches!(model.states[*d].transition, TransitionSpec::Lag { .. });
+    match model.sensor.predictor() {
+        Some(Predictor::States) => (model.n_y..model.states.len()).filter(moving).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn function(spec: &FunctionSpec, d: usize) -> String {
+    match spec {
+        FunctionSpec::Zero => "zero".to_owned(),
+        FunctionSpec::Identity => format!("x{}", d + 1),
+        FunctionSpec::Linear { .. } => "linear in x and u".to_owned(),
+        FunctionSpec::Formula(text) => text.clone(),
+        FunctionSpec::User(reference) => format!("the function '{}'", reference.name),
+    }
+}
+
+/// The kernel as it can be written in a run file.
+pub fn kernel_words(kernel: &KernelSpec) -> String {
+    let on = |name: &str, active: &Option<Vec<String>>| match active {
+        Some(names) => format!("{name}({})", names.join(", ")),
+        None => name.to_owned(),
+    };
+    match kernel {
+        KernelSpec::SquaredExponential(spec) => on("se", &spec.active),
+        KernelSpec::Matern12(spec) => on("matern12", &spec.active),
+        KernelSpec::Matern32(spec) => on("matern32", &spec.active),
+        KernelSpec::Matern52(spec) => on("matern52", &spec.active),
+        KernelSpec::RationalQuadratic(spec) => on("rq", &spec.active),
+        KernelSpec::Periodic(spec) => on("periodic", &spec.active),
+        KernelSpec::Linear(spec) => on("linear", &spec.active),
+        KernelSpec::Constant(_) => "constant".to_owned(),
+        KernelSpec::Sum(parts) => parts.iter().map(kernel_words).collect::<Vec<_>>().join(" + "),
+        KernelSpec::Product(parts) => {
+            let part = |kernel: &KernelSpec| match kernel {
+                KernelSpec::Sum(_) => format!("({})", kernel_words(kernel)),
+                _ => kernel_words(kernel),
+            };
+            parts.iter().map(part).collect::<Vec<_>>().join(" * ")
+        }
+    }
+}
+
+fn dynamics(spec: &DynamicsSpec) -> String {
+    let inducing = |inducing: &InducingSpec| match inducing {
+        InducingSpec::Given(points) => format!("{} given inducing inputs", points.len()),
+        InducingSpec::Grid(counts) => {
+            let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
+            format!("inducing inputs on a grid of {}", counts.join(" x "))
+        }
+        InducingSpec::KMeans(n) => format!("{n} inducing inputs at the centres of clusters"),
+        InducingSpec::Greedy(n) => format!("{n} inducing inputs where they explain most"),
+        InducingSpec::Variance(n) => format!("{n} inducing inputs where f is least known without them"),
+    };
+    let weights = |mode: &Mode| match mode {
+        Mode::Collapsed => "weights integrated out",
+        Mode::Sampled => "weights drawn in each sweep",
+    };
+    match spec {
+        DynamicsSpec::Exact => "f: exact Gaussian process".to_owned(),
+        DynamicsSpec::Fic { inducing: at, mode } => format!("f: FIC, {}, {}", inducing(at), weights(mode)),
+        DynamicsSpec::Dtc { inducing: at, mode } => format!("f: DTC, {}, {}", inducing(at), weights(mode)),
+        DynamicsSpec::Hilbert { functions, mode, .. } => {
+            format!("f: {functions} eigenfunctions on a box, {}", weights(mode))
+        }
+        DynamicsSpec::Fourier { frequencies, mode } => {
+            format!("f: {frequencies} random Fourier frequencies, {}", weights(mode))
+        }
+    }
+}
+
+fn sensor(spec: &SensorSpec, data: &Data) -> Vec<String> {
+    let output =
+        |k: usize| data.outputs.get(k).map_or_else(|| format!("y{}", k + 1), |name| format!("'{name}'"));
+    let center = |predictor: &Predictor, k: usize| match predictor {
+        Predictor::States => format!("x{}", k + 1),
+        Predictor::Linear { .. } => "a linear combination of x and u".to_owned(),
+        Predictor::Formulas(formulas) => formulas.get(k).cloned().unwrap_or_default(),
+        Predictor::Functions(functions) => {
+            functions.get(k).map_or_else(String::new, |function| format!("{}(x, u)", function.name))
+        }
+    };
+    let line = |k: usize| match spec {
+        SensorSpec::Gaussian { mean, noise } => format!(
+            "{} = {} + Gaussian noise{}",
+            output(k),
+            center(mean, k),
+            if matches!(noise, SensorNoiseSpec::Full(_)) { ", correlated between outputs" } else { "" }
+        ),
+        SensorSpec::StudentT { mean, .. } => {
+            format!("{} = {} + Student-t noise, robust against outliers", output(k), center(mean, k))
+        }
+        SensorSpec::Poisson { log_rate } => {
+            format!("{} ~ Poisson, log of the rate = {}", output(k), center(log_rate, k))
+        }
+        SensorSpec::NegativeBinomial { log_mean, .. } => {
+            format!("{} ~ negative binomial, log of the mean = {}", output(k), center(log_mean, k))
+        }
+        SensorSpec::Bernoulli { logit } => {
+            format!("{} ~ Bernoulli, log odds = {}", output(k), center(logit, k))
+        }
+        SensorSpec::StochasticVolatility { log_variance } => {
+            format!("{} ~ Gaussian around zero, log of the variance = {}", output(k), center(log_variance, k))
+        }
+        SensorSpec::Formula { log_density, .. } => format!("log density of the outputs = {log_density}"),
+        SensorSpec::User(reference) => format!("outputs seen by the sensor '{}'", reference.name),
+    };
+    let joint = matches!(spec, SensorSpec::Formula { .. } | SensorSpec::User(_));
+    (0..if joint { 1 } else { data.outputs.len() }).map(line).collect()
+}
+
+fn prior_lines(problem: &Problem, data: &Data) -> Vec<String> {
+    let table = problem.table();
+    let width = table.parameters.iter().map(|parameter| parameter.name.len()).max().unwrap_or(0);
+    let line = |parameter: &Parameter| {
+        let prior = match &parameter.prior {
+            ParameterPrior::Scalar(prior) => prior_words(prior),
+            ParameterPrior::Scale(ScalePrior { on: ScaleKind::Sd, prior }) => prior_words(prior),
+            ParameterPrior::Scale(ScalePrior { on: ScaleKind::Variance, prior }) => {
+                format!("its square: {}", prior_words(prior))
+            }
+            ParameterPrior::Matrix { matrix, .. } => match &table.matrices[*matrix].prior {
+                gpssm::model::covariance_prior::CovariancePrior::InverseWishart { dof, .. } => {
+                    format!("Cholesky factor, inverse Wishart with {} degrees of freedom", short(*dof))
+                }
+                gpssm::model::covariance_prior::CovariancePrior::Lkj { eta, .. } => {
+                    format!("Cholesky factor, LKJ({}) with priors of the standard deviations", short(*eta))
+                }
+            },
+        };
+        let unit = unit(&parameter.name, problem, data).map_or(String::new(), |unit| format!("  [{unit}]"));
+        format!("{:width$}  {prior}{unit}", parameter.name)
+    };
+    table.parameters.iter().map(line).collect()
+}
+
+/// A prior, and where 95 % of it lie.
+pub fn prior_words(prior: &Prior) -> String {
+    let of = |name: &str, parameters: &[(&str, f64)], low: f64, high: f64| {
+        let parameters: Vec<String> =
+            parameters.iter().map(|(name, value)| format!("{name} {}", short(*value))).collect();
+        format!("{name}, {}: 95 % in {} .. {}", parameters.join(", "), short(low), short(high))
+    };
+    match *prior {
+        Prior::Fixed { value } => format!("known, {}", short(value)),
+        Prior::LogNormal { median, sigma } => {
+            let factor = (1.959_964 * sigma).exp();
+            of("log-normal", &[("median", median), ("sigma", sigma)], median / factor, median * factor)
+        }
+        Prior::Normal { mean, sd } => {
+            of("normal", &[("mean", mean), ("sd", sd)], mean - 1.959_964 * sd, mean + 1.959_964 * sd)
+        }
+        Prior::Gamma { shape, rate } => {
+            format!("gamma, shape {}, rate {} (mean {})", short(shape), short(rate), short(shape / rate))
+        }
+        Prior::InverseGamma { shape, scale } => {
+            format!("inverse gamma, shape {}, scale {}", short(shape), short(scale))
+        }
+        Prior::HalfNormal { sd } => of("half-normal", &[("sd", sd)], 0.0, 1.959_964 * sd),
+        Prior::HalfCauchy { scale } => of("half-Cauchy", &[("scale", scale)], 0.0, 25.451_7 * scale),
+        Prior::Uniform { low, high } => format!("uniform from {} to {}", short(low), short(high)),
+    }
+}
+
+/// The unit of an entry of theta, by column, where it has one: `f1.linear.sigma[u1]` is in y/u.
+fn unit(name: &str, problem: &Problem, data: &Data) -> Option<String> {
+    let model = problem.model();
+    let shown =
+        matches!(model.sensor.predictor(), Some(Predictor::States)) && model.sensor.is_linear_gaussian();
+    let state = |d: usize| match d {
+        d if shown && d < model.n_y => data.outputs.get(d).cloned(),
+        _ => None,
+    };
+    let component = |name: &str| {
+        let number = |digits: &str| digits.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+        match (name.strip_prefix('x'), name.strip_prefix('u'), name.strip_prefix('y')) {
+            (Some(digits), _, _) => state(number(digits)?),
+            (_, Some(digits), _) => data.inputs.get(number(digits)?).cloned(),
+            (_, _, Some(digits)) => data.outputs.get(number(digits)?).cloned(),
+            _ => None,
+        }
+    };
+    let inside = name.find('[').and_then(|at| name[at + 1..].strip_suffix(']'));
+    if name.starts_with("process_sd") || name.starts_with("sensor_s") {
+        return inside.and_then(component);
+    }
+    let (first, rest) = name.split_once('.')?;
+    let own = || state(first.strip_prefix('f')?.parse::<usize>().ok()?.checked_sub(1)?);
+    if rest.contains(".ell[") && !rest.starts_with("periodic") || rest.contains(".period[") {
+        return inside.and_then(component);
+    }
+    if rest.starts_with("linear") && rest.contains(".sigma[") {
+        return match (own(), inside.and_then(component)) {
+            (Some(own), Some(other)) if own == other => None,
+            (Some(own), Some(other)) => Some(format!("{own}/{other}")),
+            _ => None,
+        };
+    }
+    if rest.ends_with("sigma_f") || rest.ends_with("constant.sigma") { own() } else { None }
+}
+
+fn run_lines(run: &Run, seconds_per_sweep: Option<f64>) -> Vec<String> {
+    let Settings { seed, chains, tune, draws, particles, .. } = run.settings;
+    let settings = &run.settings;
+    let threads = settings.n_threads();
+    let mut lines = vec![
+        format!(
+            "{}, each {tune} sweeps of warm-up and {}",
+            plural(chains as usize, "chain"),
+            plural(draws as usize, "draw")
+        ),
+        format!("{particles} particles, seed {seed}, {}", plural(threads, "thread")),
+        format!("memory: about {}", bytes(settings.memory_bytes(&run.problem) + store_bytes_of_block(run))),
+        format!("store: at most {}", bytes(store_bytes(run))),
+    ];
+    if let Some(seconds) = seconds_per_sweep.filter(|seconds| seconds.is_finite() && *seconds > 0.0) {
+        let rounds = f64::from(chains.div_ceil(threads as u32));
+        let total = seconds * (tune + draws) as f64 * rounds;
+        lines.push(format!("time: about {} ({} a sweep)", duration(total), duration(seconds)));
+    }
+    lines
+}
+
+/// Size of the draws on disk before compression, those of the warm-up included.
+pub fn store_bytes(run: &Run) -> u64 {
+    let sweeps = run.settings.tune.saturating_add(run.settings.draws);
+    sweeps.saturating_mul(u64::from(run.settings.chains)).saturating_mul(draw_bytes(&run.problem))
+}
+
+/// A block of draws waits in memory before it is written.
+fn store_bytes_of_block(run: &Run) -> u64 {
+    const BLOCK: u64 = 100;
+    BLOCK * u64::from(run.settings.chains) * draw_bytes(&run.problem)
+}
+
+/// States of all rows, theta, and a few statistics.
+fn draw_bytes(problem: &Problem) -> u64 {
+    let n_rows: usize = problem.record().sequences().iter().map(|sequence| sequence.n_rows()).sum();
+    8 * (n_rows * problem.n_x() + problem.table().len() + 16) as u64
+}
+
+fn plural(n: usize, what: &str) -> String {
+    if n == 1 { format!("one {what}") } else { format!("{n} {what}s") }
+}
+
+fn numbers(values: &[f64]) -> String {
+    values.iter().map(|value| short(*value)).collect::<Vec<_>>().join(", ")
+}
+
+/// Three significant digits.
+fn short(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !(1e-3..1e6).contains(&size) {
+        return format!("{value:.2e}");
+    }
+    let digits = (2.0 - size.log10().floor()).clamp(0.0, 6.0) as usize;
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+fn bytes(n: u64) -> String {
+    match n as f64 {
+        n if n < 1e6 => format!("{} kB", short((n / 1e3).max(1.0))),
+        n if n < 1e9 => format!("{} MB", short(n / 1e6)),
+        n => format!("{} GB", short(n / 1e9)),
+    }
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => format!("{} ms", short(1e3 * s)),
+        s if s < 120.0 => format!("{} s", short(s)),
+        s if s < 7_200.0 => format!("{} min", short(s / 60.0)),
+        s if s < 172_800.0 => format!("{} h", short(s / 3_600.0)),
+        s => format!("{} d", short(s / 86_400.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_short() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (0.1234, "0.123"),
+            (12.345, "12.3"),
+            (1234.5, "1234"),
+            (-0.5, "-0.5"),
+            (1e-5, "1.00e-5"),
+            (3.2e9, "3.20e9"),
+            (100.0, "100"),
+        ] {
+            assert_eq!(short(value), text);
+        }
+        assert_eq!(duration(0.0123), "12.3 ms");
+        assert_eq!(duration(300.0), "5 min");
+        assert_eq!(bytes(12_345_678), "12.3 MB");
+        assert_eq!(days(7.0), "7 d");
+        assert_eq!(days(1.0 / 24.0), "60 min");
+    }
+
+    #[test]
+    fn priors_say_where_they_lie() {
+        assert_eq!(
+            prior_words(&Prior::LogNormal { median: 2.0, sigma: 1.0 }),
+            "log-normal, median 2, sigma 1: 95 % in 0.282 .. 14.2"
+        );
+        assert_eq!(prior_words(&Prior::Fixed { value: 3.0 }), "known, 3");
+    }
+}

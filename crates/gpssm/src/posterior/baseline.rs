@@ -1,0 +1,343 @@
+//! Simple predictors fitted on the training record, to see what the model adds.
+
+use super::Posterior;
+use super::observe::sensor_mean;
+use super::online::OnlineOptions;
+use super::simulate::Initial;
+use crate::error::Error;
+use crate::function::evaluate_all;
+use crate::points::Points;
+use crate::record::{Record, Sequence};
+
+/// What a baseline predicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// All rows from the outputs of the first `n_init` rows.
+    FreeRun {
+        /// Rows whose outputs are seen.
+        n_init: usize,
+    },
+    /// Each row from all outputs up to k rows before it.
+    Ahead {
+        /// Steps.
+        k: usize,
+    },
+}
+
+/// Predictions with Gaussian errors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Baseline {
+    /// Its name.
+    pub name: String,
+    /// Row-major (row, output).
+    pub mean: Vec<f64>,
+    /// Standard deviation of the error of each output, from the training record.
+    pub sd: Vec<f64>,
+}
+
+fn observed(record: &Record, k: usize) -> Vec<f64> {
+    record.sequences().iter().flat_map(|s| s.output(k)).filter(|y| !y.is_nan()).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Root mean square of the errors of predictions of all sequences, by output.
+fn error_sd(record: &Record, predict: &dyn Fn(&Sequence) -> Vec<f64>, skip: usize) -> Vec<f64> {
+    let n_y = record.n_y();
+    let mut sums = vec![(0.0, 0usize); n_y];
+    for sequence in record.sequences() {
+        let predicted = predict(sequence);
+        for t in skip..sequence.n_rows() {
+            for (k, y) in sequence.y(t).iter().enumerate().filter(|(_, y)| !y.is_nan()) {
+                sums[k].0 += (y - predicted[t * n_y + k]).powi(2);
+                sums[k].1 += 1;
+            }
+        }
+    }
+    // A perfect fit still has a density.
+    sums.iter().map(|(sum, n)| (sum / (*n).max(1) as f64).sqrt().max(1e-12)).collect()
+}
+
+impl Baseline {
+    /// The mean of the training outputs.
+    pub fn constant(training: &Record, sequence: &Sequence) -> Self {
+        let center: Vec<f64> = (0..training.n_y()).map(|k| mean(&observed(training, k))).collect();
+        let repeat = |sequence: &Sequence| center.repeat(sequence.n_rows());
+        Self { name: "constant".into(), mean: repeat(sequence), sd: error_sd(training, &repeat, 0) }
+    }
+}
+
+/// y_t = c + sum_{i=1..p} A_i y_{t-i} + sum_{i=0..p} B_i u_{t-i}, least squares; one order for all outputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arx {
+    order: usize,
+    /// By output: constant, then outputs and inputs by lag.
+    coefficients: Vec<Vec<f64>>,
+    center: Vec<f64>,
+}
+
+/// Regressors of row t; outputs before row 0, and missing ones, are `None`.
+fn regressors(
+    order: usize,
+    n_u: usize,
+    t: usize,
+    y: &dyn Fn(usize, usize) -> Option<f64>,
+    u: &dyn Fn(usize, usize) -> f64,
+    n_y: usize,
+) -> Option<Vec<f64>> {
+    let mut row = vec![1.0];
+    for lag in 1..=order {
+        for k in 0..n_y {
+            row.push(y(t.checked_sub(lag)?, k)?);
+        }
+    }
+    for lag in 0..=order {
+        row.extend((0..n_u).map(|c| u(t.saturating_sub(lag), c)));
+    }
+    Some(row)
+}
+
+/// Least squares by Gram-Schmidt; columns that those before them explain get no coefficient.
+pub fn least_squares(rows: &[Vec<f64>], targets: &[f64]) -> (Vec<f64>, f64, usize) {
+    let (n, p) = (rows.len(), rows.first().map_or(0, Vec::len));
+    let mut basis: Vec<(usize, Vec<f64>)> = Vec::new();
+    let mut triangle: Vec<Vec<f64>> = Vec::new();
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    for j in 0..p {
+        let mut column: Vec<f64> = rows.iter().map(|row| row[j]).collect();
+        let size = dot(&column, &column).sqrt();
+        let mut above = vec![0.0; basis.len()];
+        // Twice is enough.
+        for _ in 0..2 {
+            for (b, (_, q)) in basis.iter().enumerate() {
+                let factor = dot(&column, q);
+                above[b] += factor;
+                column.iter_mut().zip(q).for_each(|(c, q)| *c -= factor * q);
+            }
+        }
+        let left = dot(&column, &column).sqrt();
+        if left > 1e-9 * size {
+            column.iter_mut().for_each(|c| *c /= left);
+            above.push(left);
+            basis.push((j, column));
+            triangle.push(above);
+        }
+    }
+    let mut residual = targets.to_vec();
+    let mut projected = Vec::new();
+    for (_, q) in &basis {
+        let factor = dot(&residual, q);
+        residual.iter_mut().zip(q).for_each(|(r, q)| *r -= factor * q);
+        projected.push(factor);
+    }
+    let mut coefficients = vec![0.0; p];
+    for b in (0..basis.len()).rev() {
+        let tail: f64 = (b + 1..basis.len()).map(|c| triangle[c][b] * coefficients[basis[c].0]).sum();
+        coefficients[basis[b].0] = (projected[b] - tail) / triangle[b][b];
+    }
+    let square = if n == 0 { 0.0 } else { dot(&residual, &residual) };
+    (coefficients, square, basis.len())
+}
+
+impl Arx {
+    /// The order with the smallest BIC among 1 .. `max_order`, all compared on the same rows; none if the record is too
+    /// short for order one.
+    pub fn fit(training: &Record, max_order: usize) -> Option<Self> {
+        let (n_y, n_u) = (training.n_y(), training.n_u());
+        let longest = training.sequences().iter().map(Sequence::n_rows).max().unwrap_or(0);
+        // At least three rows for each coefficient.
+        let most = (1..=max_order).take_while(|p| 3 * (1 + p * n_y + (p + 1) * n_u) + p <= longest).last()?;
+        let center = (0..n_y).map(|k| mean(&observed(training, k))).collect::<Vec<_>>();
+        let mut best: Option<(f64, Self)> = None;
+        for order in 1..=most {
+            let (mut bic, mut coefficients) = (0.0, Vec::new());
+            for k in 0..n_y {
+                let (mut rows, mut targets) = (Vec::new(), Vec::new());
+                for sequence in training.sequences() {
+                    for t in most..sequence.n_rows() {
+                        let y = |s: usize, k: usize| Some(sequence.y(s)[k]).filter(|y| !y.is_nan());
+                        let u = |s: usize, c: usize| sequence.u(s)[c];
+                        let row =
+                            regressors(order, n_u, t, &y, &u, n_y).filter(|_| !sequence.y(t)[k].is_nan());
+                        if let Some(row) = row {
+                            rows.push(row);
+                            targets.push(sequence.y(t)[k]);
+                        }
+                    }
+                }
+                let (found, square, rank) = least_squares(&rows, &targets);
+                if rows.len() <= rank {
+                    return best.map(|(_, arx)| arx);
+                }
+                let n = rows.len() as f64;
+                bic += n * (square / n).max(1e-300).ln() + rank as f64 * n.ln();
+                coefficients.push(found);
+            }
+            if best.as_ref().is_none_or(|(lowest, _)| bic < *lowest) {
+                best = Some((bic, Self { order, coefficients, center: center.clone() }));
+            }
+        }
+        best.map(|(_, arx)| arx)
+    }
+
+    /// Order p.
+    pub fn order(&self) -> usize {
+        self.order
+    }
+
+    /// Predictions of all rows. A lag before the first row, and a missing output, is the training mean; in a free run outputs
+    /// from row n_init on are the predictions themselves.
+    pub fn predict(&self, sequence: &Sequence, task: Task) -> Vec<f64> {
+        let (n, n_y) = (sequence.n_rows(), sequence.n_y());
+        let seen = |t: usize, k: usize| {
+            let y = sequence.y(t)[k];
+            if y.is_nan() { self.center[k] } else { y }
+        };
+        let next = |known: &[f64], t: usize| -> Vec<f64> {
+            let y = |lag: usize, k: usize| if lag <= t { known[(t - lag) * n_y + k] } else { self.center[k] };
+            let mut row = vec![1.0];
+            (1..=self.order).for_each(|lag| row.extend((0..n_y).map(|k| y(lag, k))));
+            (0..=self.order).for_each(|lag| row.extend_from_slice(sequence.u(t.saturating_sub(lag))));
+            self.coefficients.iter().map(|c| c.iter().zip(&row).map(|(c, r)| c * r).sum()).collect()
+        };
+        match task {
+            Task::FreeRun { n_init } => {
+                let mut known: Vec<f64> = Vec::with_capacity(n * n_y);
+                let mut out = Vec::with_capacity(n * n_y);
+                for t in 0..n {
+                    let predicted = next(&known, t);
+                    out.extend_from_slice(&predicted);
+                    (0..n_y).for_each(|k| known.push(if t < n_init { seen(t, k) } else { predicted[k] }));
+                }
+                out
+            }
+            Task::Ahead { k: steps } => {
+                let all: Vec<f64> =
+                    (0..n).flat_map(|t| (0..n_y).map(move |k| (t, k))).map(|(t, k)| seen(t, k)).collect();
+                let mut out = Vec::with_capacity(n * n_y);
+                for t in 0..n {
+                    let from = (t + 1).saturating_sub(steps);
+                    let mut known = all[..from * n_y].to_vec();
+                    for s in from..=t {
+                        let predicted = next(&known, s);
+                        known.extend(predicted);
+                    }
+                    out.extend_from_slice(&known[t * n_y..]);
+                }
+                out
+            }
+        }
+    }
+
+    pub(crate) fn baseline(&self, training: &Record, sequence: &Sequence, task: Task) -> Baseline {
+        // On its own training record a free run starts from as many outputs as the order asks for.
+        let own = match task {
+            Task::FreeRun { .. } => Task::FreeRun { n_init: self.order },
+            ahead => ahead,
+        };
+        let sd = error_sd(training, &|sequence| self.predict(sequence, own), self.order);
+        Baseline { name: "linear ARX".into(), mean: self.predict(sequence, task), sd }
+    }
+}
+
+impl Posterior {
+    /// x' = m(x, u) without a Gaussian process, theta at its posterior mean, no noise. A free run starts from `state`, the
+    /// model's own estimate at the last row that it saw; predictions ahead start from the model's filtered states.
+    pub(crate) fn mean_function_baseline(
+        &self,
+        sequence: &Sequence,
+        task: Task,
+        state: Option<&[f64]>,
+        filter: &OnlineOptions,
+    ) -> Result<Option<Baseline>, Error> {
+        let space = self.problem().bind(&self.mean_theta());
+        let scaling = self.problem().scaling();
+        let (n, n_x, n_y) = (sequence.n_rows(), self.n_x(), self.n_y());
+        let input = |t: usize| -> Vec<f64> {
+            sequence.u(t).iter().enumerate().map(|(c, u)| scaling.u.to_internal(c, *u)).collect()
+        };
+        let point = |x: &[f64], t: usize| {
+            let mut z = Points::new(n_x + self.n_u());
+            z.push_parts(x, &input(t));
+            z
+        };
+        let step = |x: &[f64], t: usize| -> Vec<f64> {
+            let mut next = Vec::new();
+            evaluate_all(&space.transition.means, &point(x, t), &mut next);
+            let lags = space.transition.lags.iter().enumerate().filter_map(|(d, of)| of.map(|of| (d, of)));
+            lags.for_each(|(d, of)| next[d] = x[of]);
+            next
+        };
+        let output = |x: &[f64], t: usize| -> Option<Vec<f64>> {
+            let y = sensor_mean(&space.sensor, &point(x, t))?;
+            Some(y.iter().enumerate().map(|(k, y)| scaling.y.to_original(k, *y)).collect())
+        };
+        let mut mean = Vec::with_capacity(n * n_y);
+        match (task, state) {
+            (Task::FreeRun { n_init }, Some(state)) => {
+                let mut x = self.problem().path_to_internal(state);
+                for t in 0..n {
+                    if t >= n_init.max(1) {
+                        x = step(&x, t - 1);
+                    }
+                    let Some(y) = output(&x, t) else { return Ok(None) };
+                    mean.extend(y);
+                }
+            }
+            (Task::Ahead { k }, _) => {
+                let filtered = self.filter(sequence, &Initial::Model, filter, &|_, _| true)?;
+                for t in 0..n {
+                    let from = t.saturating_sub(k);
+                    let mut x = self.problem().path_to_internal(&filtered.mean[from * n_x..(from + 1) * n_x]);
+                    (from..t).for_each(|s| x = step(&x, s));
+                    let Some(y) = output(&x, t) else { return Ok(None) };
+                    mean.extend(y);
+                }
+            }
+            (Task::FreeRun { .. }, None) => return Ok(None),
+        }
+        // Its errors on the training record, one step along the mean of the drawn paths.
+        let sd = self.mean_function_error(&space);
+        Ok(sd.map(|sd| Baseline { name: "mean function".into(), mean, sd }))
+    }
+
+    /// Root mean square of the training outputs around the sensor's mean after one step of the mean function.
+    fn mean_function_error(&self, space: &crate::smc::filter::StateSpace) -> Option<Vec<f64>> {
+        let (n_x, n_y) = (self.n_x(), self.n_y());
+        let mut sums = vec![(0.0, 0.0); n_y];
+        for (s, sequence) in self.problem().sequences().iter().enumerate() {
+            let mut path = vec![0.0; sequence.n_rows() * n_x];
+            for draw in self.draws() {
+                let own = self.problem().path_to_internal(&draw.paths[s]);
+                path.iter_mut().zip(own).for_each(|(mean, x)| *mean += draw.weight * x);
+            }
+            for t in 1..sequence.n_rows() {
+                let mut z = Points::new(n_x + self.n_u());
+                z.push_parts(&path[(t - 1) * n_x..t * n_x], sequence.u(t - 1));
+                let mut x = Vec::new();
+                evaluate_all(&space.transition.means, &z, &mut x);
+                z.clear();
+                z.push_parts(&x, sequence.u(t));
+                let y = sensor_mean(&space.sensor, &z)?;
+                for k in (0..n_y).filter(|&k| !sequence.y(t)[k].is_nan()) {
+                    let error = (sequence.y(t)[k] - y[k]) * self.problem().scaling().y.scale[k];
+                    sums[k] = (sums[k].0 + error * error, sums[k].1 + 1.0);
+                }
+            }
+        }
+        Some(sums.iter().map(|(sum, n): &(f64, f64)| (sum / n.max(1.0)).sqrt().max(1e-12)).collect())
+    }
+
+    /// Theta averaged over the draws, positive entries by their logarithms.
+    pub fn mean_theta(&self) -> Vec<f64> {
+        let table = self.problem().table();
+        let average = |k: usize| {
+            let coordinates =
+                self.draws().iter().map(|draw| draw.weight * table.coordinate_of(k, draw.theta[k]));
+            table.value_at(k, coordinates.sum())
+        };
+        (0..table.len()).map(average).collect()
+    }
+}
