@@ -36,8 +36,11 @@ def check_layout(tree, root):
         for name, array in group.data_vars.items():
             assert array.dims[:2] == ("chain", "draw"), (group.name, name, array.dims)
     assert posterior["x"].dims == ("chain", "draw", "time", "state")
-    assert "sequence" in posterior.coords and posterior["sequence"].dims == ("time",)
+    assert posterior.indexes["time"].is_unique
     assert tree["observed_data"]["y"].dims == ("time", "output")
+    for group in ["observed_data", "constant_data"]:
+        for name in ["sequence", "time_value"]:
+            assert name in tree[group].coords and tree[group][name].dims == ("time",), (group, name)
     assert posterior.sizes["draw"] == min(root["committed_draws"])
     assert list(posterior["chain"].values) == root["chains"]
     assert list(posterior["draw"].values) == list(range(posterior.sizes["draw"]))
