@@ -207,11 +207,10 @@ def go_on(
     settings |= {"draws": int(draws), "threads": cores if cores is not None else settings["threads"]}
     states = {chain.chain: chain.state for chain in result.chains}
     plans = [(k, states.get(k)) for k in range(settings["chains"]) if lengths.get(k, 0) < draws]
-    save_warmup = any(len(chain.warmup) for chain in result.chains)
     missing = [chain for chain, state in plans if state is None and lengths.get(chain, 0)]
     if missing:
         raise ValueError(f"resume: the state of chain {missing[0]} is not known; a thinned result cannot go on")
-    job = Job(result.model, result.data, settings, plans, save_warmup, result.basis)
+    job = Job(result.model, result.data, settings, plans, result.basis)
     store = None if result.path is None or executor is not None else (str(result.path), True)
     outcome = _run(job, progress_bar, executor, store)
     longer = result._with_chains(outcome, settings)

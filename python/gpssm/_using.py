@@ -81,6 +81,12 @@ class Using:
             )
         return data
 
+    def _check_sensor(self) -> None:
+        """Refuse to draw outputs from a sensor that cannot be drawn from."""
+        for name, (_, sample) in self.model._registry.sensors.items():
+            if sample is None:
+                raise ValueError(f"the sensor {name} has no sample function: give one to draw outputs from it")
+
     @staticmethod
     def _start(start: Any, n_x: int) -> str:
         if isinstance(start, str):
@@ -117,7 +123,7 @@ class Using:
         Returns
         -------
         xarray.Dataset
-            ``mean``, ``sd`` (point, state), ``cov`` (point, state, state2), ``quantile`` (quantile, point, state).
+            ``mean``, ``sd`` (point, state), ``cov`` (point, state, state2), ``quantiles`` (quantile, point, state).
         """
         x_star = _points(x, len(self.state_names), "x")
         u_star = _points(u, self.data.n_u, "u")
@@ -130,7 +136,7 @@ class Using:
                 "mean": (("point", "state"), found["mean"]),
                 "sd": (("point", "state"), np.sqrt(np.diagonal(cov, axis1=1, axis2=2))),
                 "cov": (("point", "state", "state2"), cov),
-                "quantile": (("quantile", "point", "state"), found["quantiles"]),
+                "quantiles": (("quantile", "point", "state"), found["quantiles"]),
             },
             {"state": names, "state2": names, "quantile": list(quantiles)},
         )
@@ -172,6 +178,7 @@ class Using:
         xarray.Dataset
             ``y`` (path, time, output), ``x`` (path, time, state), and of both ``_mean``, ``_sd``, ``_quantile``.
         """
+        self._check_sensor()
         n_u = self.data.n_u
         if n_u:
             if steps is not None:
@@ -241,6 +248,7 @@ class Using:
             ``y`` (path, time, output) with ``y_mean``, ``y_sd``, ``y_quantile``, and ``log_score`` (time); the
             first row is the first that can be predicted.
         """
+        self._check_sensor()
         data = self._record(y, u)
         found = self._posterior.predict_ahead(
             data.y[0],
@@ -333,6 +341,7 @@ class Using:
         """
         import pandas as pd
 
+        self._check_sensor()
         data = self._record(y, u)
         options = {
             "task": "simulation" if horizon is None else {"ahead": int(horizon)},

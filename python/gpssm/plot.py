@@ -104,7 +104,7 @@ def transition(
     z[:, along] = np.linspace(visited[along].min(), visited[along].max(), points)
     found = result.f(z[:, :n_x], z[:, n_x:] if n_u else None, quantiles=(0.05, 0.95))
     (ax,) = _axes(ax, 1)[:1]
-    band = found["quantile"].values[:, :, state]
+    band = found["quantiles"].values[:, :, state]
     ax.fill_between(z[:, along], band[0], band[1], color="C1", alpha=0.25, lw=0, label="90 % of f")
     ax.plot(z[:, along], found["mean"].values[:, state], color="C1", label="mean of f")
     some = visited[along][:: max(1, visited[along].size // 300)]

@@ -31,7 +31,7 @@ def test_sequences():
 
 
 def test_frames():
-    index = pd.to_datetime(["2020-01-01", "2020-01-01 00:01", "2020-01-01 00:02"])
+    index = pd.date_range("2020-01-01", periods=3, freq="min")
     frame = pd.DataFrame({"level": [1.0, 2.0, None], "flow": [4, 5, 6]}, index=index)
     data = as_data(frame, pd.Series(U, name="pump"))
     assert data.outputs == ["level", "flow"] and data.inputs == ["pump"]

@@ -62,7 +62,7 @@ def test_summary_agrees_with_arviz(result):
     for column in ["mean", "sd", "mcse_mean", "ess_bulk", "ess_tail", "r_hat"]:
         np.testing.assert_allclose(ours[column], theirs[column].astype(float), rtol=1e-8, err_msg=column)
     states = result.summary("x")
-    assert len(states) == 40 and states.index[0] == "x[0, x1]"
+    assert len(states) == 40 and states.index[0] == "x[0, x]"
     assert {"eti90_lb", "eti90_ub"} <= set(ours.columns)
 
 

@@ -53,7 +53,7 @@ def test_xarray_reads_the_store_as_the_tree(record, tmp_path):
         for name in ours.data_vars:
             assert stored[name].dims == ours[name].dims
             np.testing.assert_array_equal(stored[name].values, ours[name].values, err_msg=str(name))
-    assert list(tree["posterior"]["state"].values) == ["x1"]
+    assert list(tree["posterior"]["state"].values) == ["x"]
 
 
 def test_resume_on_disk(record, result, tmp_path):

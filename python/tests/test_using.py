@@ -18,7 +18,7 @@ def test_f_is_the_mixture_of_its_draws(result):
     x, u = np.linspace(-1, 1, 5), np.zeros(5)
     found = result.f(x, u)
     assert found["mean"].dims == ("point", "state") and found["cov"].shape == (5, 1, 1)
-    low, middle, high = found["quantile"].values[:, :, 0]
+    low, middle, high = found["quantiles"].values[:, :, 0]
     assert (low < middle).all() and (middle < high).all()
     # Slow twin: each draw by the building blocks; the kernel is se + linear in the data's units.
     noisy = result.f(x, u, noise=True)
@@ -92,7 +92,7 @@ def test_figures(result):
     from gpssm import plot
 
     assert len(plot.states(result)) == 1
-    assert plot.transition(result).get_xlabel() == "x1"
+    assert plot.transition(result).get_xlabel() == "x"
     assert len(plot.one_step(result, samples=20, functions=10, particles=20)) == 1
     assert len(plot.trace(result)) == len(result.summary())
     y, u = simulate(15, seed=4)
