@@ -112,7 +112,7 @@ fn tables() -> Vec<Case> {
 fn run_files() -> Vec<Case> {
     let deep = |open: &str, close: &str| format!("a = {}{}", open.repeat(9_000), close.repeat(9_000));
     vec![
-        run_file("", &["no data file", "data.file"]),
+        run_file("", &["no data", "data.file"]),
         run_file("states = 2\n", &["m.toml", "states", "line 1"]),
         run_file("[data]\ny = 'y'\n[data]\nu = 'u'\n", &["m.toml", "not valid TOML", "line 3"]),
         run_file("[data]\ny = 'y'\ny = 'z'\n", &["m.toml", "not valid TOML", "line 3"]),

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use common::{TINY, copy, differences, folder_with_data, folder_with_run, run, succeed, text, words};
@@ -11,12 +11,20 @@ use parquet::record::Field;
 use serde_json::Value;
 use tempfile::TempDir;
 
-static RUN: LazyLock<TempDir> = LazyLock::new(folder_with_run);
+/// The tiny fit, in a place that the next run of these tests uses again: statics are never dropped.
+static RUN: LazyLock<PathBuf> = LazyLock::new(|| {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("commands");
+    if place.exists() {
+        std::fs::remove_dir_all(&place).expect("what was left is ours");
+    }
+    copy(folder_with_run().path(), &place);
+    place
+});
 
 /// A copy of the tiny fit, with a new record in `new.csv`.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    copy(RUN.path(), folder.path());
+    copy(&RUN, folder.path());
     let rows = (0..12).map(|i| {
         let t = f64::from(i);
         format!("{},{},{}\n", 0.1 * t, (0.5 * t).cos(), 0.2 + 0.1 * t)
@@ -129,7 +137,7 @@ fn a_fit_prints_json_and_is_replaced_only_when_asked() {
     let said = succeed(path, &[&fit[..], &TINY[1..]].concat());
     let said: Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!(said["chains"], serde_json::json!([0, 1]));
-    assert!(differences(&RUN.path().join("run.zarr"), &path.join("run.zarr")).is_empty());
+    assert!(differences(&RUN.join("run.zarr"), &path.join("run.zarr")).is_empty());
 }
 
 #[test]
@@ -193,7 +201,7 @@ fn free_runs() {
     let (_, rows) = table("simulate run.zarr --inputs new.csv --paths 30 --n-init 4");
     assert_eq!(rows.len(), 12);
     let (_, given) = table("simulate run.zarr --inputs new.csv --paths 30 --initial -0.7");
-    assert_eq!(given[0][9], -0.7, "the first state is the one that was given: {:?}", given[0]);
+    assert!((given[0][8] + 0.7).abs() < 1e-9, "the first state is the one that was given: {:?}", given[0]);
     let folder = folder();
     gpssm(folder.path(), "simulate run.zarr --inputs new.csv --initial last --paths 7 --samples s.parquet");
     let (names, rows) = parquet(&folder.path().join("s.parquet"));

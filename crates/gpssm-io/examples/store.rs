@@ -1,4 +1,4 @@
-//! A small run that is written to a store, stopped half way, and resumed.
+//! A small run that is written to a store, stopped half way, and resumed. May be killed and started again.
 //!
 //!     cargo run --release -p gpssm-io --example store -- run.zarr
 //!     python tools/check_store.py run.zarr
@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
 use gpssm::{
-    ChainPlan, Functions, Model, Phase, Problem, Record, Sequence, Settings, prepare, sample_chains,
+    ChainPlan, Functions, Model, Phase, Problem, Progress, Record, Sequence, Settings, prepare, sample,
+    sample_chains,
 };
 use gpssm_io::store::{Description, Store, StoredRun};
 
@@ -26,21 +27,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let record = Record::new(vec![sequence(30, 0.0)?, sequence(20, 2.0)?])?;
     let dynamics = DynamicsSpec::Fic { inducing: InducingSpec::KMeans(8), mode: Mode::default() };
     let model = Model { dynamics, ..Model::observed(1, 1) };
-    let settings = Settings { chains: 4, tune: 100, draws: 300, particles: 10, ..Settings::default() };
+    let settings = Settings { chains: 4, tune: 40, draws: 150, particles: 10, ..Settings::default() };
     let problem = prepare(&Problem::new(model, &Functions::new(), record)?, &settings)?;
     let description = Description {
-        configuration: "draws = 300\n".into(),
+        configuration: "draws = 150\n".into(),
         sequences: vec!["first".into(), "second".into()],
         ..Description::new(&problem, &settings)
     };
 
-    // Every chain stops after some sweeps ...
-    let sweeps = AtomicU64::new(0);
-    let store = Store::create(&path, &description)?;
-    let plans = (0..settings.chains).map(|chain| ChainPlan { chain, from: None }).collect();
-    sample_chains(&problem, &settings, plans, &store, &|_| sweeps.fetch_add(1, Ordering::Relaxed) < 700)?;
-    store.flush()?;
-    drop(store);
+    // The run stops after some sweeps ...
+    if !path.exists() {
+        let sweeps = AtomicU64::new(0);
+        let keep_going = |_: &Progress| sweeps.fetch_add(1, Ordering::Relaxed) < 300;
+        let store = Store::create(&path, &description)?;
+        sample(&problem, &settings, &store, &keep_going)?;
+        store.flush()?;
+    }
 
     // ... and goes on from there.
     let resumed = Store::resume(&path, &description)?;

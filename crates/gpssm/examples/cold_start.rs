@@ -14,7 +14,8 @@
 //! | `chains`, `tune`, `draws`, `particles`, `threads` | as in the settings of a run | 1, 100, 100, 20, all cores |
 //! | `restarts`, `start_particles` | as in the settings of the start | the settings' own |
 //! | `test` | points of the test record | 2000 |
-//! | `sigma` | width of the log-normal priors | 1 |
+//! | `sigma`, `ell` | width of the log-normal priors, and median of those of the length-scales | 1, 3 |
+//! | `theta` | 1 to print the mean and sd of each hyper-parameter | 0 |
 //!
 //! No run sees the true states or parameters; these enter the errors that are printed only. A chain is in
 //! the right mode if its smoothing error is below 6. R-hat is the largest over the mean of f at 20 points and all log
@@ -65,10 +66,10 @@ fn simulate(seed: u64, length: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     (x, u, y)
 }
 
-fn kernel(name: &str, around: impl Fn(f64) -> Prior) -> Option<KernelSpec> {
+fn kernel(name: &str, ell: f64, around: impl Fn(f64) -> Prior) -> Option<KernelSpec> {
     let stationary = |active: Option<&str>| StationarySpec {
         sigma_f: Some(around(10.0)),
-        ell: vec![around(3.0)],
+        ell: vec![around(ell)],
         active: active.map(|name| vec![name.to_owned()]),
     };
     let linear = || KernelSpec::Linear(LinearSpec { sigma: vec![around(1.0)], active: None });
@@ -95,11 +96,11 @@ fn engine(name: &str) -> Option<DynamicsSpec> {
     })
 }
 
-fn model(kernel_name: &str, engine_name: &str, sigma: f64) -> Option<(Model, Functions)> {
+fn model(kernel_name: &str, engine_name: &str, sigma: f64, ell: f64) -> Option<(Model, Functions)> {
     let around = |median: f64| Prior::LogNormal { median, sigma };
     let named = |name: &str| FunctionRef { name: name.into(), parameters: Vec::new() };
     let mean = FunctionSpec::User(named("model B"));
-    let transition = TransitionSpec::Gp { kernel: kernel(kernel_name, around)?, mean };
+    let transition = TransitionSpec::Gp { kernel: kernel(kernel_name, ell, around)?, mean };
     let model = Model {
         states: vec![StateSpec { transition, scale: Some(10.0) }],
         dynamics: engine(engine_name)?,
@@ -265,11 +266,12 @@ fn main() -> Result<(), Error> {
     };
     let n_test = arguments.number("test").unwrap_or(2000).max(20);
     let sigma = arguments.number("sigma").unwrap_or(1.0);
+    let ell = arguments.number("ell").unwrap_or(3.0);
     let (mut smoothing, mut prediction, mut starts, mut totals) = (vec![], vec![], vec![], vec![]);
     let mut together = Vec::new();
     let (mut right, mut agreeing) = (0, 0);
     for seed in from..to {
-        let Some((model, functions)) = model(&kernel, &engine, sigma) else {
+        let Some((model, functions)) = model(&kernel, &engine, sigma, ell) else {
             eprintln!("kernel={kernel} engine={engine}: unknown, see the top of this example");
             std::process::exit(2)
         };
@@ -308,6 +310,12 @@ fn main() -> Result<(), Error> {
                 spent.1,
                 if errors.smoothing < RIGHT { "" } else { "  WRONG" }
             );
+            if arguments.number("theta") == Some(1) {
+                for (k, parameter) in problem.table().parameters.iter().enumerate() {
+                    let values: Vec<f64> = draws.theta.iter().map(|theta| theta[k]).collect();
+                    println!("    {:24} {}", parameter.name, mean_sd(&values));
+                }
+            }
             right += u32::from(errors.smoothing < RIGHT);
             smoothing.push(errors.smoothing);
             prediction.push(errors.prediction);

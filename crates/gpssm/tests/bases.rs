@@ -361,14 +361,20 @@ fn sweep_info(inducing: Rows, length: usize) -> gpssm::mcmc::sweep::SweepInfo {
     Chain::new(&problem, FilterOptions::new(3), 1, 0, state).sweep()
 }
 
-/// Jitter and fresh sums are part of what a sweep reports.
+/// Jitter is part of what a sweep reports.
 #[test]
-fn sweeps_report_jitter_and_fresh_sums() {
+fn sweeps_report_jitter() {
     let apart = sweep_info(vec![vec![-1.0], vec![0.0], vec![1.0]], 20);
     assert_eq!((apart.relative_jitter, apart.refreshed, apart.breakdowns), (0.0, 0, 0));
     let crowded = sweep_info(vec![vec![-1.0], vec![0.0], vec![1e-9], vec![2e-9], vec![1.0]], 20);
     assert!(crowded.relative_jitter >= 1e-10 && crowded.relative_jitter < 1e-3, "{crowded:?}");
     assert_eq!(crowded.filter_failures, 0);
+}
+
+/// So are fresh sums.
+#[test]
+#[ignore = "long: cargo test --release -p gpssm --test bases -- --ignored"]
+fn sweeps_report_fresh_sums() {
     // B starts at time 1 and is summed anew where 1024 and 512 of its pairs are left.
     let long = sweep_info(vec![vec![-1.0], vec![1.0]], 1200);
     assert_eq!((long.refreshed, long.breakdowns, long.filter_failures), (2, 0, 0));

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::codec::{integers, numbers, texts};
 use super::error::StoreError;
-use super::layout::{Blocks, Column, Fixed, Layout, group, sequence_coordinate};
+use super::layout::{Blocks, Column, Fixed, Layout, group, row_coordinates};
 use super::tree::{Attributes, DataType};
 
 /// Version of the layout of files.
@@ -97,8 +97,7 @@ impl<'a> Description<'a> {
             let posterior = group(phase, "posterior");
             layout.fixed.extend([
                 chain_coordinate(&posterior, &self.chains),
-                self.time_of(&posterior),
-                self.sequence_of(&posterior),
+                self.index_of(&posterior),
                 coordinate(&posterior, "state", &self.states),
                 chain_coordinate(&group(phase, "sample_stats"), &self.chains),
             ]);
@@ -144,9 +143,24 @@ impl<'a> Description<'a> {
         Ok(())
     }
 
+    /// The time of every row where that tells rows apart, else their numbers: ArviZ needs an index without
+    /// repetitions.
+    fn index_of(&self, group: &str) -> Fixed {
+        let time = self.time.concat();
+        let mut sorted = time.clone();
+        sorted.sort_by(f64::total_cmp);
+        let index = if sorted.windows(2).all(|pair| pair[0] < pair[1]) {
+            time
+        } else {
+            (0..time.len()).map(|row| row as f64).collect()
+        };
+        Fixed::new(format!("{group}/time"), DataType::Float64, &[("time", index.len())], numbers(index))
+    }
+
     fn time_of(&self, group: &str) -> Fixed {
         let time = self.time.concat();
-        Fixed::new(format!("{group}/time"), DataType::Float64, &[("time", time.len())], numbers(time))
+        let dims = [("time", time.len())];
+        Fixed::new(format!("{group}/time_value"), DataType::Float64, &dims, numbers(time))
     }
 
     fn sequence_of(&self, group: &str) -> Fixed {
@@ -164,11 +178,12 @@ impl<'a> Description<'a> {
         let rows_of = |path: &str, name, n: usize, values: Vec<u8>| {
             let mut fixed =
                 Fixed::new(path.to_owned(), DataType::Float64, &[("time", n_rows), (name, n)], values);
-            fixed.array.attributes = sequence_coordinate();
+            fixed.array.attributes = row_coordinates();
             fixed
         };
         let observed = "observed_data";
         layout.fixed.extend([
+            self.index_of(observed),
             self.time_of(observed),
             self.sequence_of(observed),
             coordinate(observed, "output", &self.outputs),
@@ -176,6 +191,7 @@ impl<'a> Description<'a> {
         ]);
         let constant = "constant_data";
         layout.fixed.extend([
+            self.index_of(constant),
             self.time_of(constant),
             self.sequence_of(constant),
             coordinate(constant, "state", &self.states),
@@ -278,12 +294,13 @@ fn constant(name: &str, dims: &[(&str, usize)], values: &[f64]) -> Fixed {
 }
 
 /// Names that the store needs itself.
-const TAKEN: [&str; 28] = [
+const TAKEN: [&str; 29] = [
     "x",
     "u",
     "chain",
     "draw",
     "time",
+    "time_value",
     "state",
     "output",
     "input",

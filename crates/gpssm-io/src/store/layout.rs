@@ -142,7 +142,6 @@ impl Column {
         columns.push(Self {
             rest: vec![("time", n_rows), ("state", n_x)],
             block: blocks.paths,
-            attributes: sequence_coordinate(),
             ..scalar("posterior", "x", number, Source::Paths)
         });
         columns.push(scalar("sample_stats", "lp", number, Source::LogJoint));
@@ -203,9 +202,9 @@ fn chunk_of<const N: usize>(tree: &Tree, path: &str) -> Option<[u64; N]> {
     tree.array(path).and_then(|array| array.chunk.clone().try_into().ok())
 }
 
-/// Attribute by which xarray finds the label of the sequence that a row belongs to.
-pub(super) fn sequence_coordinate() -> Attributes {
-    Attributes::from_iter([("coordinates".to_owned(), Value::from("sequence"))])
+/// Attribute by which xarray finds the label and the time of a row.
+pub(super) fn row_coordinates() -> Attributes {
+    Attributes::from_iter([("coordinates".to_owned(), Value::from("sequence time_value"))])
 }
 
 impl Fixed {

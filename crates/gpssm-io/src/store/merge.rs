@@ -38,13 +38,21 @@ pub(super) fn merge_on(disk: &dyn Disk, sources: &[PathBuf], target: &Path) -> R
     let committed: Vec<Committed> =
         chains.iter().map(|(_, run, index)| run.committed[*index].clone()).collect();
     let building = Building::new(target, &layout, &committed, disk)?;
-    for (place, (_, run, index)) in chains.iter().enumerate() {
-        copy(run, *index, &building.folder, place, disk)?;
-    }
-    for phase in [Phase::Tune, Phase::Sample] {
-        for block in 0..n_numbered(&layout, &committed, phase) {
-            write_draw_numbers(disk, &building.folder, &layout, phase, block)?;
+    let fill = || -> Result<(), StoreError> {
+        for (place, (_, run, index)) in chains.iter().enumerate() {
+            copy(run, *index, &building.folder, place, disk)?;
         }
+        for phase in [Phase::Tune, Phase::Sample] {
+            for block in 0..n_numbered(&layout, &committed, phase) {
+                write_draw_numbers(disk, &building.folder, &layout, phase, block)?;
+            }
+        }
+        Ok(())
+    };
+    if let Err(error) = fill() {
+        // Nothing is left of a store that cannot be made; what cannot be removed is removed by the next attempt.
+        let _ = std::fs::remove_dir_all(&building.folder);
+        return Err(error);
     }
     building.finish(disk)?;
     Ok(())

@@ -9,8 +9,10 @@
 //! | `observed_data` | `y` (time, output); NaN where nothing was measured |
 //! | `constant_data` | `u` (time, input), units (`x_shift`, `x_scale`, ...), the finite basis, first rows of sequences, hyper-parameters that are not learned |
 //!
-//! Sequences follow each other along `time`, with their label in the coordinate `sequence`. Without warm-up there
-//! are no `warmup_` groups. Hyper-parameters keep the names that they have everywhere, such as
+//! Sequences follow each other along `time`, whose values are times if no time comes twice, and numbers of rows
+//! otherwise. In `observed_data` and `constant_data` the coordinates `sequence` and `time_value` tell the label and
+//! the time of every row; draws have no such coordinates, because ArviZ cannot summarise arrays with them.
+//! Without warm-up there are no `warmup_` groups. Hyper-parameters keep the names that they have everywhere, such as
 //! `f1.se.ell[x1]`: arrays of their own rather than vectors, so that summaries name them the same way. A name that
 //! no folder can have, or that the store needs itself, is changed a little, with the true one in the attribute
 //! `long_name`.

@@ -139,7 +139,7 @@ impl StoredRun {
 
     /// Time of every row, by sequence.
     pub fn time(&self) -> Vec<Vec<f64>> {
-        let time = self.layout.numbers("constant_data/time").unwrap_or_default();
+        let time = self.layout.numbers("constant_data/time_value").unwrap_or_default();
         self.rows().into_iter().filter_map(|rows| time.get(rows).map(<[f64]>::to_vec)).collect()
     }
 
@@ -333,7 +333,7 @@ impl StoredRun {
 
 /// Rows of each sequence, if they fit together.
 fn rows(layout: &Layout) -> Option<Vec<Range<usize>>> {
-    let n_rows = layout.numbers("constant_data/time")?.len();
+    let n_rows = layout.numbers("constant_data/time_value")?.len();
     let starts = layout.integers("constant_data/sequence_first_row")?;
     let mut starts: Vec<usize> =
         starts.into_iter().map(|start| usize::try_from(start).ok()).collect::<Option<_>>()?;

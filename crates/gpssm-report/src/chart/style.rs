@@ -100,7 +100,7 @@ svg.fig .c4{stroke:#e69f00}svg.fig .c5{stroke:#56b4e9}svg.fig .c6{stroke:#6b4c2f
 pub const DARK: &str = "\
 svg.fig text{fill:#c8c8c8}svg.fig text.ti{fill:#f2f2f2}svg.fig text.la{fill:#ddd}\
 svg.fig .ax{stroke:#aaa}svg.fig .gr{stroke:#34373b}\
-svg.fig .md{stroke:#6cc0f5}svg.fig .in{fill:#56b4e9;fill-opacity:.4}svg.fig .ou{fill:#56b4e9;fill-opacity:.2}\
+svg.fig .md{stroke:#6cc0f5}svg.fig .in{fill:#56b4e9;fill-opacity:.5}svg.fig .ou{fill:#56b4e9;fill-opacity:.28}\
 svg.fig .da,svg.fig .tr,svg.fig .ru{stroke:#f0f0f0}\
 svg.fig .mf{stroke:#2ec79c}svg.fig .sa,svg.fig .sp{stroke:#ff8a3d}\
 svg.fig .pr{stroke:#aaa}svg.fig .re{stroke:#aaa}svg.fig .be{fill:#8a7a55;fill-opacity:.28}\

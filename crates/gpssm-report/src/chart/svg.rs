@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let cases = [(0.0, "0"), (-0.04, "0"), (0.5, ".5"), (-0.5, "-.5"), (12.0, "12"), (-3.14, "-3.1")];
+        let cases = [(0.0, "0"), (-0.04, "0"), (0.5, ".5"), (-0.5, "-.5"), (12.0, "12"), (-3.24, "-3.2")];
         for (value, text) in cases {
             assert_eq!(number(value), text);
         }

@@ -206,7 +206,7 @@ mod tests {
         // Two groups at times 3 and 4 only.
         let draw = |i: usize| -> Vec<f64> {
             (0..8)
-                .map(|t| i as f64 * 0.01 + if (3..5).contains(&t) && i % 2 == 0 { 9.0 } else { 0.0 })
+                .map(|t| i as f64 * 0.01 + if (3..5).contains(&t) && i.is_multiple_of(2) { 9.0 } else { 0.0 })
                 .collect()
         };
         let columns: Vec<Vec<f64>> = (0..41).map(draw).collect();

@@ -110,7 +110,7 @@ fn map_figure(input: &ReportInput, functions: &Functions, map: &Map, d: usize) -
     ];
     let legend = vec![(
         Key::Dot(Class::SamplePoint),
-        "draws of the states; pale where there are none near".to_owned(),
+        "draws of the states; faded where there are none near".to_owned(),
     )];
     Figure::new(format!("{} over two components", next(input, d)), legend, vec![Row::new(panels, 300.0)])
 }
@@ -168,7 +168,7 @@ pub(crate) fn section(input: &ReportInput, functions: &Functions) -> Section {
             let others = if n_z > 2 { ", the two that matter most, the others at their medians" } else { "" };
             let caption = format!(
                 "The same function over {} and {}{others}. The standard deviation should be small where the \
-                 draws are; numbers in the pale region are extrapolation.",
+                 draws are; the faded region is extrapolation.",
                 input.names.component(a, n_x),
                 input.names.component(b, n_x)
             );

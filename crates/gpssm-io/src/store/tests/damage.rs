@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
+use super::super::StoredRun;
 use super::super::tree::seal;
-use super::super::{Resumed, StoredRun};
 use super::*;
 
 /// Everything a reader can ask for, as text.
@@ -56,9 +56,14 @@ fn flips_and_cuts_in_every_file() {
     let whole = contents(&StoredRun::open(&path).unwrap()).unwrap();
     let description = Description::new(&problem, &settings);
     let mut refused = 0;
-    for (name, bytes) in &files {
+    for (i, (name, bytes)) in files.iter().enumerate() {
         let file = path.join(name);
-        for damaged in damages(bytes) {
+        // Metadata of single arrays are only copies.
+        let copy = name.ends_with("zarr.json") && name.components().count() > 1;
+        for (j, damaged) in damages(bytes).into_iter().enumerate() {
+            if copy && j != i % 10 {
+                continue;
+            }
             match &damaged {
                 Some(damaged) => fs::write(&file, damaged).unwrap(),
                 None => fs::remove_file(&file).unwrap(),
@@ -72,11 +77,11 @@ fn flips_and_cuts_in_every_file() {
                     assert!(named, "{name:?}: {words}");
                 }
             }
-            match Store::resume_on(Box::new(FaultyDisk::sound()), &path, &description) {
-                // What could be put right was.
-                Ok(Resumed { .. }) => assert_same(&path, &files, &format!("resumed after {name:?}")),
-                Err(_) => fs::write(&file, bytes).unwrap(),
+            // What can be put right is, the rest is refused; one damage of each file will do.
+            if j == i % 10 && Store::resume_on(Box::new(FaultyDisk::sound()), &path, &description).is_ok() {
+                assert_same(&path, &files, &format!("resumed after {name:?}"));
             }
+            fs::write(&file, bytes).unwrap();
         }
     }
     assert!(refused > 300, "{refused}");
