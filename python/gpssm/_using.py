@@ -123,7 +123,8 @@ class Using:
         Returns
         -------
         xarray.Dataset
-            ``mean``, ``sd`` (point, state), ``cov`` (point, state, state2), ``quantiles`` (quantile, point, state).
+            ``mean`` and ``sd`` (point, state), ``cov`` (point, state, state2), ``quantiles`` (quantile, point,
+            state).
         """
         x_star = _points(x, len(self.state_names), "x")
         u_star = _points(u, self.data.n_u, "u")

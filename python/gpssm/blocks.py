@@ -15,6 +15,7 @@ eq. 11 and 12, posterior of f               `Transition.f_posterior`
 section 3.2, particle filter                `StateSpace.particle_filter`
 section 3.3, Algorithm 1, steps b and c     `StateSpace.conditional_filter`
 section 3.3.2, hyper-parameters             `slice_update`
+thinning of draws                           `kernel_herding`
 section 4, FIC                              ``Transition(..., prior=FIC(points))``
 ==========================================  ====================================================
 
@@ -30,7 +31,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._callables import Floats, signature
@@ -49,6 +50,7 @@ __all__ = [
     "SliceResult",
     "StateSpace",
     "Transition",
+    "kernel_herding",
     "slice_update",
 ]
 
@@ -540,3 +542,42 @@ def slice_update(
         raise ValueError(f"slice_update: x0 = {x0} and width = {width} must be finite, width positive")
     stream = rng if isinstance(rng, _core.Random) else _core.Random(int(rng))
     return SliceResult(**_core.slice_update(x0, log_density, width, stream, max_step_out, max_shrink))
+
+
+def kernel_herding(K: ArrayLike, k: int, *, weights: ArrayLike | None = None) -> NDArray[np.int64]:
+    """Choose points whose mean embedding is close to that of all (Chen, Welling, Smola 2010).
+
+    Each next point is the one with the largest sum_b w_b K[a, b] - sum_c K[a, c] / (chosen + 1), c the points
+    chosen so far; none comes twice.
+
+    Parameters
+    ----------
+    K : array_like, (n, n)
+        Kernel matrix of the points, for example ``kernel(Z, Z)``.
+    k : int
+        How many are chosen.
+    weights : array_like, (n,), optional
+        Shares of the points; equal by default.
+
+    Returns
+    -------
+    numpy.ndarray, (k,)
+        Numbers of the points, in the order of choice.
+
+    Examples
+    --------
+    >>> import gpssm
+    >>> z = np.linspace(-3, 3, 7)
+    >>> kernel_herding(gpssm.SquaredExponential(sigma_f=1.0, ell=1.0)(z, z), 3)
+    array([3, 5, 1])
+    """
+    matrix = _matrix(K, "K")
+    n = len(matrix)
+    if n == 0 or matrix.shape != (n, n) or not np.isfinite(matrix).all():
+        raise ValueError(f"K: expected a finite square matrix, not {matrix.shape}")
+    shares = np.full(n, 1.0 / n) if weights is None else np.asarray(weights, dtype=np.float64)
+    if shares.shape != (n,) or not np.isfinite(shares).all():
+        raise ValueError(f"weights: expected {n} finite numbers, not shape {shares.shape}")
+    if not 1 <= k <= n:
+        raise ValueError(f"k: {k} of {n} points cannot be chosen")
+    return np.asarray(_core.kernel_herding(matrix, shares.tolist(), int(k)), dtype=np.int64)

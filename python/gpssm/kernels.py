@@ -254,7 +254,11 @@ class Periodic(_Stationary):
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """sum_c sigma_c^2 z_c z'_c: a linear function with slopes of standard deviation sigma_c."""
+    """sum_c sigma_c^2 z_c z'_c: a linear function with slopes of standard deviation sigma_c.
+
+    In a model that is fitted, z is counted from the middle of the data (``standardise``); the building blocks
+    take it as it is.
+    """
 
     sigma: Priors = None
     active: Sequence[str] | None = None

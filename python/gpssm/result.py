@@ -107,8 +107,10 @@ class Result(Using):
 
         Groups posterior (hyper-parameters by name, and states ``x`` with dimensions chain, draw, time, state),
         sample_stats, observed_data, constant_data, and warmup_posterior and warmup_sample_stats if warm-up was
-        saved. Sequences follow each other along time, with their label in the coordinate ``sequence``. After an
-        interrupt, chains are cut to a common length; `chains` has all draws of each.
+        saved. Sequences follow each other along time, which holds times if no time comes twice and numbers of
+        rows otherwise; the coordinates ``sequence`` and ``time_value`` of observed_data and constant_data tell
+        the label and the time of every row. After an interrupt, chains are cut to a common length; `chains` has
+        all draws of each.
         """
         groups: dict[str, xr.Dataset] = {}
         posterior, stats = self._groups(self._complete)
@@ -130,8 +132,15 @@ class Result(Using):
         return tree
 
     def _time(self) -> dict[str, Any]:
+        """Index of the rows: times where they tell rows apart, else numbers, as ArviZ needs a unique index."""
+        time = np.concatenate(self.data.time)
+        return {"time": time if len(np.unique(time)) == len(time) else np.arange(len(time), dtype=np.float64)}
+
+    def _rows(self) -> dict[str, Any]:
+        """Index, label and time of the rows; draws have the index alone, as ArviZ summarises no more than that."""
         labels = np.repeat(self.data.sequences, [len(t) for t in self.data.time])
-        return {"time": np.concatenate(self.data.time), "sequence": ("time", labels)}
+        time = np.concatenate(self.data.time)
+        return {**self._time(), "sequence": ("time", labels), "time_value": ("time", time)}
 
     def _groups(self, chains: list[tuple[int, Draws]]) -> tuple[xr.Dataset, xr.Dataset]:
         n = len(chains[0][1]) if chains else 0
@@ -155,11 +164,11 @@ class Result(Using):
 
     def _observed(self) -> xr.Dataset:
         y = (("time", "output"), np.concatenate(self.data.y))
-        return xr.Dataset({"y": y}, {**self._time(), "output": self.data.outputs})
+        return xr.Dataset({"y": y}, {**self._rows(), "output": self.data.outputs})
 
     def _constant(self) -> xr.Dataset:
         variables: dict[str, Any] = {}
-        coords: dict[str, Any] = self._time()
+        coords: dict[str, Any] = self._rows()
         if self.data.u is not None:
             variables["u"] = (("time", "input"), np.concatenate(self.data.u))
             coords["input"] = self.data.inputs

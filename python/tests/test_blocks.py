@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.blocks import FIC, LinearFunction, LinearGaussian, Random, Sensor, StateSpace, Transition, slice_update
+from gpssm.blocks import (
+    FIC,
+    LinearFunction,
+    LinearGaussian,
+    Random,
+    Sensor,
+    StateSpace,
+    Transition,
+    kernel_herding,
+    slice_update,
+)
 
 ORACLE = Path(__file__).parents[2] / "crates/gpssm/tests/fixtures/oracle.json"
 CASES = json.loads(ORACLE.read_text())["cases"]
@@ -89,6 +99,21 @@ def test_kernels_follow_their_formulas():
         np.testing.assert_allclose(kernel(z, other, n_x=2), matrix, rtol=1e-12, atol=1e-14)
     (a, ka), (b, kb), (c, kc) = expected[0], expected[6], expected[7]
     np.testing.assert_allclose((a * b + c)(z, other, n_x=2), ka * kb + kc, rtol=1e-12)
+
+
+# Seen to fail: the sum over those chosen not divided by their number.
+def test_herding_follows_its_formula():
+    rng = np.random.default_rng(4)
+    z, w = rng.normal(size=(30, 2)), rng.dirichlet(np.ones(30))
+    K = gpssm.Matern32(1.0, 0.8)(z, z)
+    expected: list[int] = []
+    for chosen in range(8):
+        gain = K @ w - K[:, expected].sum(axis=1) / (chosen + 1)
+        gain[expected] = -np.inf
+        expected.append(int(np.argmax(gain)))
+    assert kernel_herding(K, 8, weights=w).tolist() == expected
+    with pytest.raises(ValueError, match="k: 31 of 30"):
+        kernel_herding(K, 31)
 
 
 # Seen to fail: R twice as large in the filter; y shifted by one row.

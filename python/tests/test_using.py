@@ -14,13 +14,12 @@ def fresh():
     return simulate(25, seed=9)
 
 
-def test_f_is_the_mixture_of_its_draws(result):
+def test_f_has_bands_and_names(result):
     x, u = np.linspace(-1, 1, 5), np.zeros(5)
     found = result.f(x, u)
     assert found["mean"].dims == ("point", "state") and found["cov"].shape == (5, 1, 1)
     low, middle, high = found["quantiles"].values[:, :, 0]
     assert (low < middle).all() and (middle < high).all()
-    # Slow twin: each draw by the building blocks; the kernel is se + linear in the data's units.
     noisy = result.f(x, u, noise=True)
     assert (noisy["sd"] > found["sd"]).all()
     with pytest.raises(ValueError, match="u: the model has 1 of them, none are given"):

@@ -435,3 +435,9 @@ pub(crate) fn slice_update<'py>(
     result.set_item("interval", outcome.interval)?;
     Ok(result)
 }
+
+/// Numbers of `k` points chosen by kernel herding, in the order of choice.
+#[pyfunction]
+pub(crate) fn kernel_herding(kernel: PyReadonlyArray2<'_, f64>, weights: Vec<f64>, k: usize) -> Vec<usize> {
+    gpssm::posterior::thin::kernel_herding(&flat(&kernel), &weights, k)
+}

@@ -23,7 +23,7 @@ mod store;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::blocks::{Random, StateSpace, Transition, kernel_matrix, slice_update};
+    use crate::blocks::{Random, StateSpace, Transition, kernel_herding, kernel_matrix, slice_update};
     #[pymodule_export]
     use crate::posterior::{Posterior, evaluate_distilled};
     #[pymodule_export]
