@@ -183,7 +183,7 @@ class Result(Using):
         """Give the draws as the installed ArviZ wants them: a DataTree (1.x) or InferenceData (0.x)."""
         import arviz as az
 
-        if not hasattr(az, "InferenceData"):
+        if int(az.__version__.split(".")[0]) >= 1:
             return self.posterior
         groups = {name: group.to_dataset() for name, group in self.posterior.children.items()}
         return az.InferenceData(**groups, attrs=dict(self.posterior.attrs))
