@@ -27,4 +27,5 @@ html_theme = "furo"
 html_title = "gpssm"
 exclude_patterns = ["_build", "_ext"]
 nitpicky = False
-suppress_warnings = ["myst.header"]
+# "path" as the type of an argument is no reference.
+suppress_warnings = ["myst.header", "ref.python"]

@@ -56,6 +56,9 @@ class Run(Directive):
 
 
 def setup(app):
-    """Register the directive."""
+    """Register the directive; tables are printed whole."""
+    import pandas as pd
+
+    pd.set_option("display.width", 110, "display.max_columns", None)
     app.add_directive("run", Run)
     return {"version": "1", "parallel_read_safe": True}
