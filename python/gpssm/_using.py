@@ -31,7 +31,7 @@ QUANTILES = (0.05, 0.5, 0.95)
 
 def _warn(found: Sequence[str]) -> None:
     for warning in found:
-        warnings.warn(warning, UserWarning, stacklevel=4)
+        warnings.warn(warning, UserWarning, stacklevel=3)
 
 
 def _points(value: ArrayLike | None, n: int, what: str) -> Floats:
