@@ -272,3 +272,22 @@ def test_finite_bases(record):
     for dynamics in [gpssm.FIC(8), gpssm.DTC([4, 3]), gpssm.Hilbert(15), gpssm.Fourier(10, mode="sampled")]:
         result = gpssm.fit(y, u, dynamics=dynamics, **{**QUICK, "draws": 4, "tune": 2})
         assert np.isfinite(result.posterior["posterior"]["x"]).all()
+
+
+def test_sensor_means_may_be_functions(record):
+    y, u = record
+
+    def sensor_mean(x, u, gain):
+        return gain * x[:, 0] + 0.0 * u[:, 0]
+
+    arguments = {**QUICK, "draws": 6, "prior": {"gain": gpssm.LogNormal(1.0, 0.1)}}
+    function = gpssm.fit(y, u, observation=gpssm.Gaussian(sensor_mean), **arguments)
+    formula = gpssm.fit(y, u, observation=gpssm.Gaussian("gain*x1 + 0*u1"), **arguments)
+    for one, other in zip(formula.chains, function.chains, strict=True):
+        np.testing.assert_allclose(one.draws.theta, other.draws.theta, rtol=1e-6)
+    y = np.column_stack([y, 2.0 * y])
+    means = [lambda x: x[:, 0], lambda x: 2.0 * x[:, 0]]
+    two = gpssm.fit(y, u, states=1, observation=gpssm.Gaussian(means), **{**QUICK, "draws": 4})
+    assert np.isfinite(two.posterior["posterior"]["x"]).all()
+    with pytest.raises(ValueError, match="observation.mean: expected formulas, functions or LinearMean"):
+        gpssm.fit(y, u, states=1, observation=gpssm.Gaussian([means[0], "2*x1"]), **QUICK)
