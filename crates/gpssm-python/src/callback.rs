@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyTuple};
 use rand::Rng;
 
+use crate::attached::Kept;
 use crate::error::value_error;
 
 /// The first exception of a run.
@@ -20,6 +21,8 @@ use crate::error::value_error;
 pub(crate) struct Failure {
     raised: AtomicBool,
     error: Mutex<Option<PyErr>>,
+    /// Thread states of the threads that call functions.
+    pub(crate) kept: Kept,
 }
 
 impl Failure {
@@ -110,6 +113,7 @@ impl Callable {
             out.fill(f64::NAN);
             return;
         }
+        self.failure.kept.keep();
         let outcome = Python::attach(|py| {
             let first = first.map(|y| PyArray1::from_slice(py, y).into_any());
             let result = self.call(py, first, z, parameters)?;
@@ -123,6 +127,7 @@ impl Callable {
 
     /// Calls `function(rng, ...)` with a NumPy generator whose seed comes from the sampler's stream.
     fn draw(&self, z: Option<(&[f64], &[f64])>, rng: &mut dyn Rng, out: &mut [f64]) {
+        self.failure.kept.keep();
         let outcome = Python::attach(|py| {
             let generator = py.import("numpy.random")?.call_method1("default_rng", (rng.next_u64(),))?;
             let result = match z {

@@ -5,13 +5,15 @@
 //!
 //! - `error`: errors of the library as Python exceptions
 //! - `arrays`: arrays to rows and back
-//! - `callback`: Python functions that the sampler calls
+//! - `callback`: Python functions that the sampler calls; `attached`: what makes such calls cheap
 //! - `blocks`: the building blocks for researchers
 //! - `problem`: a model and a record; sampling
 //! - `posterior`: what was learned, put to use
 //! - `store`: runs on disk, and reports
 
 mod arrays;
+#[allow(unsafe_code)]
+mod attached;
 mod blocks;
 mod callback;
 mod error;

@@ -254,7 +254,9 @@ impl Problem {
                         interrupt.get_or_insert(error);
                     }
                     if over {
-                        break worker.join();
+                        let report = worker.join();
+                        self.failure.kept.wait();
+                        break report;
                     }
                     if on_progress.is_some() {
                         std::thread::sleep(POLL);
