@@ -1,8 +1,8 @@
 //! A thread of the sampler keeps its Python thread state between the calls of user functions.
 //!
 //! Without this, every call from a thread that Python does not know makes a thread state and throws it away, which
-//! costs ten times as much as the call itself (measured: 30 us against 1.5 us). There is no safe interface for it,
-//! so this file, and no other, has unsafe code.
+//! costs far more than the call itself (measured: some 30 us against 1 us). There is no safe interface for it, so this
+//! file, and no other, has unsafe code.
 
 use std::cell::RefCell;
 use std::sync::Arc;
