@@ -105,7 +105,8 @@ impl Sink for Watched<'_> {
     }
 }
 
-fn description<'a>(run: &'a Run, problem: &'a Problem, data: &Data, chains: Vec<u32>) -> Description<'a> {
+/// What the store is told about a run.
+pub fn description<'a>(run: &'a Run, problem: &'a Problem, data: &Data, chains: Vec<u32>) -> Description<'a> {
     let model = problem.model();
     Description {
         problem,

@@ -147,7 +147,8 @@ mod tests {
             let text = format!("[data]\ny = ['y', 'z']\nu = ['u', 'w']\n[model]\n{text}");
             let config = RunFile::parse(&text, "m").unwrap().config().unwrap();
             let data = read_record(&path, &config.data.columns()).unwrap();
-            let bare = problem(model(&config.model, &data).unwrap(), &data, true).unwrap();
+            let bare =
+                problem(model(&config.model, &data).unwrap(), &gpssm::Functions::new(), &data, true).unwrap();
             let filled = Problem::new(fill(&bare), &Functions::new(), data.record.clone()).unwrap();
             assert_eq!(filled.table(), bare.table(), "{text}");
             assert_eq!(filled.scaling(), bare.scaling(), "{text}");

@@ -59,16 +59,26 @@ fn wrong<T>(key: &str, message: impl Into<String>) -> Result<T, Wrong> {
 impl RunFile {
     /// Fills in all defaults and checks the model against the record.
     pub fn resolve(&self, config: &RunConfig, data: &Data) -> Result<Run, RunError> {
+        self.resolve_with(config, data, &Functions::new())
+    }
+
+    /// The same for a model with user functions.
+    pub fn resolve_with(
+        &self,
+        config: &RunConfig,
+        data: &Data,
+        functions: &Functions,
+    ) -> Result<Run, RunError> {
         let blame = |(key, message): Wrong| {
             let origin = self.origin(&key);
             self.error(key, origin, message)
         };
         let model = model(&config.model, data).map_err(blame)?;
         check_counts(&model, data)?;
-        let problem = problem(model, data, config.model.symmetries.is_none())
+        let problem = problem(model, functions, data, config.model.symmetries.is_none())
             .map_err(|error| self.engine_error(error, config, data))?;
         // The same problem, with every default in the description.
-        let problem = Problem::new(fill::fill(&problem), &Functions::new(), data.record.clone())
+        let problem = Problem::new(fill::fill(&problem), functions, data.record.clone())
             .map_err(|error| self.engine_error(error, config, data))?;
         check_settings(&config.sampler).map_err(blame)?;
         config.sampler.check(&problem).map_err(|error| self.engine_error(error, config, data))?;
@@ -335,11 +345,12 @@ fn name_components(kernel: &mut KernelSpec, names: &gpssm::model::names::Names) 
 /// A problem; default symmetries that the model does not have are dropped.
 pub(super) fn problem(
     mut model: Model,
+    functions: &Functions,
     data: &Data,
     default_symmetries: bool,
 ) -> Result<Problem, gpssm::Error> {
     loop {
-        let error = match Problem::new(model.clone(), &Functions::new(), data.record.clone()) {
+        let error = match Problem::new(model.clone(), functions, data.record.clone()) {
             Ok(problem) => return Ok(problem),
             Err(error) => error,
         };

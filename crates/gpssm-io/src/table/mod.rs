@@ -109,6 +109,14 @@ impl Data {
             source: source.to_owned(),
         }
     }
+
+    /// The same record with times of its rows and labels of its sequences.
+    #[must_use]
+    pub fn with_labels(self, time: Vec<Vec<f64>>, sequence_labels: Vec<String>) -> Self {
+        let columns = Columns { y: self.outputs.clone(), u: self.inputs.clone(), ..Columns::default() };
+        let sha256 = fingerprint::fingerprint(&self.record, &columns, &sequence_labels, &time);
+        Self { time, time_unit: TimeUnit::Given, sequence_labels, sha256, ..self }
+    }
 }
 
 /// Reads the record.

@@ -35,6 +35,25 @@ pub struct ThinLoss {
     pub divergence: f64,
 }
 
+/// Numbers of `k` of n points, in the order of choice, none twice: each is the one that brings the mean embedding
+/// of those chosen closest to that of all (Chen, Welling, Smola 2010). `kernel` holds k(a, b) row by row, `weights`
+/// the shares of the points.
+pub fn kernel_herding(kernel: &[f64], weights: &[f64], k: usize) -> Vec<usize> {
+    let n = weights.len();
+    let row = |a: usize| &kernel[a * n..(a + 1) * n];
+    let embedding: Vec<f64> = (0..n).map(|a| row(a).iter().zip(weights).map(|(k, w)| w * k).sum()).collect();
+    let mut overlap = vec![0.0; n];
+    let mut kept: Vec<usize> = Vec::new();
+    for chosen in 0..k {
+        let gain = |j: usize| embedding[j] - overlap[j] / (chosen + 1) as f64;
+        let next = (0..n).filter(|j| !kept.contains(j)).max_by(|&a, &b| gain(a).total_cmp(&gain(b)));
+        let Some(next) = next else { break };
+        overlap.iter_mut().zip(row(next)).for_each(|(overlap, k)| *overlap += k);
+        kept.push(next);
+    }
+    kept
+}
+
 /// Points at which draws are compared.
 const ANCHORS: usize = 150;
 
@@ -143,17 +162,8 @@ impl Posterior {
         let mut sorted: Vec<f64> = distances.iter().copied().filter(|d| *d > 0.0).collect();
         sorted.sort_unstable_by(f64::total_cmp);
         let unit = sorted.get(sorted.len() / 2).copied().unwrap_or(1.0);
-        let kernel = |a: usize, b: usize| (-0.5 * distances[a * n + b] / unit).exp();
-        let embedding: Vec<f64> = (0..n).map(|a| (0..n).map(|b| weights[b] * kernel(a, b)).sum()).collect();
-        let mut overlap = vec![0.0; n];
-        let mut kept: Vec<usize> = Vec::new();
-        for chosen in 0..k {
-            let gain = |j: usize| embedding[j] - overlap[j] / (chosen + 1) as f64;
-            let next = (0..n).filter(|j| !kept.contains(j)).max_by(|&a, &b| gain(a).total_cmp(&gain(b)));
-            let Some(next) = next else { break };
-            (0..n).for_each(|j| overlap[j] += kernel(j, next));
-            kept.push(next);
-        }
+        let kernel: Vec<f64> = distances.iter().map(|d| (-0.5 * d / unit).exp()).collect();
+        let mut kept = kernel_herding(&kernel, &weights, k);
         kept.sort_unstable();
         kept
     }

@@ -1,0 +1,38 @@
+//! The private extension module `gpssm._core` beneath the Python package `gpssm`.
+//!
+//! Descriptions (models, settings, chain states) cross the border as JSON, numbers as NumPy arrays of float64.
+//! The Python layer checks and converts what users write, so the functions here are terse.
+//!
+//! - `error`: errors of the library as Python exceptions
+//! - `arrays`: arrays to rows and back
+//! - `callback`: Python functions that the sampler calls; `attached`: what makes such calls cheap
+//! - `blocks`: the building blocks for researchers
+//! - `problem`: a model and a record; sampling
+//! - `posterior`: what was learned, put to use
+//! - `store`: runs on disk, and reports
+
+mod arrays;
+#[allow(unsafe_code)]
+mod attached;
+mod blocks;
+mod callback;
+mod error;
+mod posterior;
+mod problem;
+mod store;
+
+/// The extension module.
+#[pyo3::pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::blocks::{Random, StateSpace, Transition, kernel_herding, kernel_matrix, slice_update};
+    #[pymodule_export]
+    use crate::posterior::{Posterior, evaluate_distilled};
+    #[pymodule_export]
+    use crate::problem::{Problem, assess, summarise, toml_text};
+    #[pymodule_export]
+    use crate::store::{open_run, report, save_run};
+
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,283 @@
+//! What was learned, put to use.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gpssm::posterior::distil::DistilOptions;
+use gpssm::posterior::distilled::DistilledFunction;
+use gpssm::posterior::ensemble::Ensemble;
+use gpssm::posterior::online::OnlineOptions;
+use gpssm::posterior::predict::Target;
+use gpssm::posterior::score::ScoreOptions;
+use gpssm::posterior::simulate::{Initial, SimulateOptions};
+use gpssm::posterior::thin::ThinMethod;
+use gpssm::posterior::warning::Warning;
+use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Deserialize;
+
+use crate::arrays::{matrix, rows, sequence};
+use crate::callback::Failure;
+use crate::error::{from_json, to_json, to_python};
+use crate::problem::{ArrayDraws, Problem, chain_draws};
+
+/// How often interrupts are looked for.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Draws, each a function.
+#[pyclass(frozen)]
+pub(crate) struct Posterior {
+    posterior: gpssm::posterior::Posterior,
+    failure: Arc<Failure>,
+}
+
+/// Where paths start.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum InitialWords {
+    Model,
+    LastTraining { sequence: usize },
+    Given(Vec<f64>),
+}
+
+fn initial(text: &str) -> PyResult<Initial> {
+    Ok(match from_json("initial", text)? {
+        InitialWords::Model => Initial::Model,
+        InitialWords::LastTraining { sequence } => Initial::LastTraining { sequence },
+        InitialWords::Given(x) => Initial::Given(x),
+    })
+}
+
+fn words(warnings: &[Warning]) -> Vec<String> {
+    warnings.iter().map(ToString::to_string).collect()
+}
+
+fn cube<'py>(py: Python<'py>, ensemble: &Ensemble) -> PyResult<Bound<'py, PyArray3<f64>>> {
+    let shape = [ensemble.n_samples(), ensemble.n_rows(), ensemble.n_channels()];
+    let values = (0..shape[0]).flat_map(|i| ensemble.sample(i).to_vec()).collect();
+    PyArray1::<f64>::from_vec(py, values).reshape(shape)
+}
+
+impl Posterior {
+    /// Runs work that reports progress, without the interpreter lock; an interrupt ends it.
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl Send
+        + FnOnce(&gpssm::posterior::Posterior, &dyn Fn(usize, usize) -> bool) -> Result<T, gpssm::Error>,
+    ) -> PyResult<T> {
+        let (outcome, interrupt) = py.detach(|| {
+            let interrupt = RefCell::new(None);
+            let last = Cell::new(Instant::now());
+            let keep_going = |_, _| {
+                if last.get().elapsed() > POLL {
+                    last.set(Instant::now());
+                    if let Err(error) = Python::attach(|py| py.check_signals()) {
+                        interrupt.replace(Some(error));
+                    }
+                }
+                interrupt.borrow().is_none() && !self.failure.is_raised()
+            };
+            (work(&self.posterior, &keep_going), interrupt.into_inner())
+        });
+        self.failure.check()?;
+        match interrupt {
+            Some(error) => Err(error),
+            None => outcome.map_err(to_python),
+        }
+    }
+}
+
+#[pymethods]
+impl Posterior {
+    #[new]
+    fn new(py: Python<'_>, problem: &Problem, chains: Vec<ArrayDraws<'_>>) -> PyResult<Self> {
+        let chains = chain_draws(&chains)?;
+        let posterior = py.detach(|| gpssm::posterior::Posterior::new(&problem.problem, &chains));
+        Ok(Self { posterior: posterior.map_err(to_python)?, failure: Arc::clone(&problem.failure) })
+    }
+
+    /// f or the next state at given points: mean, covariance, quantiles (probability, point, state), warnings.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        x_star: PyReadonlyArray2<'py, f64>,
+        u_star: PyReadonlyArray2<'py, f64>,
+        next_state: bool,
+        probabilities: Vec<f64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (x_star, u_star) = (rows(&x_star), rows(&u_star));
+        let target = if next_state { Target::NextState } else { Target::Function };
+        let found = self.run(py, |posterior, _| posterior.predict(&x_star, &u_star, target))?;
+        let (n, n_x) = (found.n_points(), found.n_x());
+        let result = PyDict::new(py);
+        let (mean, covariance, quantiles) = py.detach(|| {
+            let mean: Vec<f64> = (0..n).flat_map(|i| found.mean(i)).collect();
+            let covariance: Vec<f64> = (0..n).flat_map(|i| found.covariance(i)).collect();
+            let quantile = |(p, i)| (0..n_x).map(move |d| (p, i, d));
+            let entries = probabilities.iter().flat_map(|p| (0..n).map(move |i| (*p, i))).flat_map(quantile);
+            let quantiles: Vec<f64> = entries.map(|(p, i, d)| found.quantile(i, d, p)).collect();
+            (mean, covariance, quantiles)
+        });
+        result.set_item("mean", matrix(py, mean, n, n_x)?)?;
+        result.set_item("cov", PyArray1::from_vec(py, covariance).reshape([n, n_x, n_x])?)?;
+        let shape = [probabilities.len(), n, n_x];
+        result.set_item("quantiles", PyArray1::from_vec(py, quantiles).reshape(shape)?)?;
+        result.set_item("warnings", words(&found.warnings))?;
+        Ok(result)
+    }
+
+    /// Free runs under inputs; with `y`, paths first follow these outputs.
+    #[pyo3(signature = (u, n_rows, y, initial_state, options, filter))]
+    #[expect(clippy::too_many_arguments, reason = "called by the Python layer alone")]
+    fn simulate<'py>(
+        &self,
+        py: Python<'py>,
+        u: Option<PyReadonlyArray2<'py, f64>>,
+        n_rows: usize,
+        y: Option<PyReadonlyArray2<'py, f64>>,
+        initial_state: &str,
+        options: &str,
+        filter: &str,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let inputs = u.map_or_else(|| vec![Vec::new(); n_rows], |u| rows(&u));
+        let (start, y) = (initial(initial_state)?, y.map(|y| rows(&y)));
+        let options: SimulateOptions = from_json("options", options)?;
+        let filter: OnlineOptions = from_json("options", filter)?;
+        let found = self.run(py, |posterior, keep_going| match &y {
+            Some(y) => posterior.simulate_from_record(y, &inputs, &options, &filter, keep_going),
+            None => posterior.simulate(&inputs, &start, &options, keep_going),
+        })?;
+        let result = PyDict::new(py);
+        result.set_item("x", cube(py, &found.x)?)?;
+        result.set_item("y", cube(py, &found.y)?)?;
+        result.set_item("draws", found.draws)?;
+        result.set_item("warnings", words(&found.warnings))?;
+        Ok(result)
+    }
+
+    /// Filtered states of a record.
+    fn filter<'py>(
+        &self,
+        py: Python<'py>,
+        y: PyReadonlyArray2<'py, f64>,
+        u: Option<PyReadonlyArray2<'py, f64>>,
+        initial_state: &str,
+        options: &str,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (record, start) = (sequence(&y, u.as_ref())?, initial(initial_state)?);
+        let options: OnlineOptions = from_json("options", options)?;
+        let found =
+            self.run(py, |posterior, keep_going| posterior.filter(&record, &start, &options, keep_going))?;
+        let (n, n_x) = (found.log_evidence.len(), self.posterior.problem().n_x());
+        let result = PyDict::new(py);
+        result.set_item("mean", matrix(py, found.mean, n, n_x)?)?;
+        result.set_item("sd", matrix(py, found.sd, n, n_x)?)?;
+        result.set_item("log_evidence", PyArray1::from_vec(py, found.log_evidence))?;
+        result.set_item("warnings", words(&found.warnings))?;
+        Ok(result)
+    }
+
+    /// Trajectories from the smoothing distribution of a record.
+    fn smooth<'py>(
+        &self,
+        py: Python<'py>,
+        y: PyReadonlyArray2<'py, f64>,
+        u: Option<PyReadonlyArray2<'py, f64>>,
+        n_paths: usize,
+        options: &str,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let record = sequence(&y, u.as_ref())?;
+        let options: OnlineOptions = from_json("options", options)?;
+        let found = self.run(py, |posterior, _| posterior.smooth(&record, n_paths, &options))?;
+        let result = PyDict::new(py);
+        result.set_item("x", cube(py, &found.x)?)?;
+        result.set_item("draws", found.draws)?;
+        result.set_item("log_evidence", found.log_evidence)?;
+        result.set_item("warnings", words(&found.warnings))?;
+        Ok(result)
+    }
+
+    /// Predictions k steps ahead along a record.
+    #[expect(clippy::too_many_arguments, reason = "called by the Python layer alone")]
+    fn predict_ahead<'py>(
+        &self,
+        py: Python<'py>,
+        y: PyReadonlyArray2<'py, f64>,
+        u: Option<PyReadonlyArray2<'py, f64>>,
+        k: usize,
+        n_samples: usize,
+        initial_state: &str,
+        options: &str,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (record, start) = (sequence(&y, u.as_ref())?, initial(initial_state)?);
+        let options: OnlineOptions = from_json("options", options)?;
+        let found = self.run(py, |posterior, keep_going| {
+            posterior.predict_ahead(&record, k, n_samples, &start, &options, keep_going)
+        })?;
+        let result = PyDict::new(py);
+        result.set_item("y", cube(py, &found.y)?)?;
+        result.set_item("first_row", found.first_row)?;
+        result.set_item("log_score", PyArray1::from_vec(py, found.log_score))?;
+        result.set_item("warnings", words(&found.warnings))?;
+        Ok(result)
+    }
+
+    /// Scores of the model and its baselines, as JSON, and warnings.
+    fn score(
+        &self,
+        py: Python<'_>,
+        y: PyReadonlyArray2<'_, f64>,
+        u: Option<PyReadonlyArray2<'_, f64>>,
+        options: &str,
+    ) -> PyResult<(String, Vec<String>)> {
+        let record = sequence(&y, u.as_ref())?;
+        let options: ScoreOptions = from_json("options", options)?;
+        let found = self.run(py, |posterior, keep_going| posterior.score(&record, &options, keep_going))?;
+        Ok((to_json("scores", &found)?, words(&found.warnings)))
+    }
+
+    /// Fewer draws: numbers of those that are kept and what is lost, as JSON.
+    fn thin(&self, py: Python<'_>, k: usize, method: &str, seed: u64) -> PyResult<String> {
+        let method: ThinMethod = from_json("method", &format!("\"{method}\""))?;
+        let (_, loss) = self.run(py, |posterior, _| posterior.thin(k, method, seed))?;
+        to_json("loss", &loss)
+    }
+
+    /// One sparse Gaussian process in place of the mixture, as JSON.
+    fn distil(&self, py: Python<'_>, options: &str) -> PyResult<String> {
+        let options: DistilOptions = from_json("options", options)?;
+        to_json("distilled", &self.run(py, |posterior, _| posterior.distil(&options))?)
+    }
+
+    /// Smallest and largest value of each component of (x, u) that the paths visited.
+    fn visited(&self) -> Vec<(f64, f64)> {
+        self.posterior.visited()
+    }
+}
+
+/// Mean and variance of a distilled function at points, and the Jacobian of the mean.
+#[pyfunction]
+pub(crate) fn evaluate_distilled<'py>(
+    py: Python<'py>,
+    distilled: &str,
+    x: PyReadonlyArray2<'py, f64>,
+    u: PyReadonlyArray2<'py, f64>,
+) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray3<f64>>)> {
+    let mut function = DistilledFunction::new(&from_json("distilled", distilled)?).map_err(to_python)?;
+    let (x, u) = (rows(&x), rows(&u));
+    let (n, n_x) = (x.len(), x.first().map_or(0, Vec::len));
+    let n_z = n_x + u.first().map_or(0, Vec::len);
+    let (mut mean, mut variance) = (vec![0.0; n * n_x], vec![0.0; n * n_x]);
+    let mut jacobian = vec![0.0; n * n_x * n_z];
+    for (i, x) in x.iter().enumerate() {
+        let u = u.get(i).map_or(&[][..], Vec::as_slice);
+        let range = i * n_x..(i + 1) * n_x;
+        function.evaluate(x, u, &mut mean[range.clone()], &mut variance[range]);
+        function.jacobian(x, u, &mut jacobian[i * n_x * n_z..(i + 1) * n_x * n_z]);
+    }
+    let jacobian = PyArray1::from_vec(py, jacobian).reshape([n, n_x, n_z])?;
+    Ok((matrix(py, mean, n, n_x)?, matrix(py, variance, n, n_x)?, jacobian))
+}

@@ -1,0 +1,543 @@
+//! A model and a record: sampling, and what to make of the draws.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use gpssm::dynamics::basis::features::BasisChoice;
+use gpssm::dynamics::basis::fourier::FourierChoice;
+use gpssm::dynamics::basis::hilbert::HilbertChoice;
+use gpssm::mcmc::chains::ChainReport;
+use gpssm::mcmc::sink::ChainDraws;
+use gpssm::mcmc::sweep::{ChainState, SweepInfo};
+use gpssm::{ChainPlan, Draw, Functions, Phase, Points, Progress, RunReport, Settings, Sink, diagnostics};
+use gpssm_io::config::{ConfigError, ModelConfig, Run, RunError, RunFile};
+use gpssm_io::fit::FitError;
+use gpssm_io::table::Data;
+use numpy::ndarray::Axis;
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use serde::{Deserialize, Serialize};
+
+use crate::arrays::{flat, matrix, record, rows};
+use crate::callback::{Callable, Failure, PythonInitial, PythonSensor};
+use crate::error::{from_json, to_json, to_python, value_error};
+use crate::store::{Both, StorePlan};
+
+/// How often the main thread looks for interrupts.
+const POLL: Duration = Duration::from_millis(50);
+
+/// What is sampled.
+#[pyclass(frozen)]
+pub(crate) struct Problem {
+    /// With the finite basis, once it is chosen.
+    pub(crate) problem: gpssm::Problem,
+    pub(crate) run: Run,
+    pub(crate) data: Data,
+    pub(crate) failure: Arc<Failure>,
+}
+
+/// A Python function and whether it wants the inputs.
+type Function = (Py<PyAny>, bool);
+
+/// Python functions by the names that the model knows them by.
+pub(crate) struct Registered {
+    pub(crate) functions: Functions,
+    pub(crate) failure: Arc<Failure>,
+}
+
+/// Functions, sensors and densities of the initial state.
+type Callables = (
+    HashMap<String, Function>,
+    HashMap<String, (Function, Option<Function>)>,
+    HashMap<String, (Py<PyAny>, Py<PyAny>)>,
+);
+
+impl Registered {
+    /// For a model with `n_x` states.
+    pub(crate) fn new(py: Python<'_>, callables: &Callables, n_x: usize) -> Self {
+        let failure = Arc::new(Failure::default());
+        let callable = |name: &str, function: &Py<PyAny>, wants_u: bool| {
+            Callable::new(name, function.clone_ref(py), wants_u, n_x, &failure)
+        };
+        let mut registry = Functions::new();
+        for (name, (function, wants_u)) in &callables.0 {
+            registry = registry.with(name, callable(name, function, *wants_u));
+        }
+        for (name, (log_density, sample)) in &callables.1 {
+            let sample = sample.as_ref().map(|(function, wants_u)| callable(name, function, *wants_u));
+            let log_density = callable(name, &log_density.0, log_density.1);
+            registry = registry.with_sensor(name, PythonSensor { log_density, sample });
+        }
+        for (name, (log_density, sample)) in &callables.2 {
+            let density = PythonInitial {
+                log_density: callable(name, log_density, false),
+                sample: callable(name, sample, false),
+            };
+            registry = registry.with_initial(name, density);
+        }
+        Self { functions: registry, failure }
+    }
+}
+
+/// Names and times of a record: outputs, inputs, labels of sequences, times of rows.
+type Labels = (Vec<String>, Vec<String>, Vec<String>, Vec<Vec<f64>>);
+
+#[pymethods]
+impl Problem {
+    /// From keys of the run file and their values as JSON, such as `{"model.kernel": "se + linear"}`.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        keys: &str,
+        y: Vec<PyReadonlyArray2<'_, f64>>,
+        u: Option<Vec<PyReadonlyArray2<'_, f64>>>,
+        labels: Labels,
+        callables: Callables,
+    ) -> PyResult<Self> {
+        let mut file = RunFile::new();
+        for (key, value) in from_json::<serde_json::Map<String, serde_json::Value>>("arguments", keys)? {
+            // Errors name the argument, which is called otherwise in one case.
+            let option = match key.as_str() {
+                "model.sensor" => "observation".to_owned(),
+                _ => key.rsplit('.').next().unwrap_or(&key).to_owned(),
+            };
+            if let Some(value) = to_toml(value) {
+                file.put(&key, value, &option).map_err(config_error)?;
+            }
+        }
+        let (outputs, inputs, sequences, time) = labels;
+        let record = record(&y, u.as_deref())?;
+        for (key, names) in [("data.y", &outputs), ("data.u", &inputs)] {
+            file.put(key, names.clone(), key).map_err(config_error)?;
+        }
+        let data = Data::from_record(record, outputs, inputs, "data").with_labels(time, sequences);
+        let config = file.config().map_err(config_error)?;
+        let n_x = n_states(&config.model, data.outputs.len());
+        let registered = Registered::new(py, &callables, n_x);
+        let run = py.detach(|| file.resolve_with(&config, &data, &registered.functions));
+        registered.failure.check()?;
+        let run = run.map_err(|error| match error {
+            RunError::Config(error) => config_error(error),
+            RunError::Data(error) => value_error(error.to_string()),
+        })?;
+        Ok(Self { problem: run.problem.clone(), run, data, failure: registered.failure })
+    }
+
+    /// The model with every default written out, as JSON.
+    #[getter]
+    fn model(&self) -> PyResult<String> {
+        to_json("model", self.problem.model())
+    }
+
+    /// The settings with every default written out, as JSON.
+    #[getter]
+    fn settings(&self) -> PyResult<String> {
+        to_json("settings", &self.run.settings)
+    }
+
+    /// The run file that leaves nothing open.
+    fn to_toml(&self) -> String {
+        self.run.to_toml()
+    }
+
+    /// Names of the states.
+    #[getter]
+    fn state_names(&self) -> Vec<String> {
+        self.problem.model().state_names()
+    }
+
+    /// Names of all hyper-parameters.
+    #[getter]
+    fn parameter_names(&self) -> Vec<String> {
+        self.problem.table().parameters.iter().map(|parameter| parameter.name.clone()).collect()
+    }
+
+    /// Whether each of them is known.
+    #[getter]
+    fn parameter_fixed(&self) -> Vec<bool> {
+        (0..self.problem.table().len()).map(|k| self.problem.table().is_fixed(k)).collect()
+    }
+
+    #[getter]
+    fn n_x(&self) -> usize {
+        self.problem.n_x()
+    }
+
+    /// Refuses settings that cannot be run.
+    fn check(&self, settings: &str) -> PyResult<()> {
+        let settings: Settings = from_json("settings", settings)?;
+        settings.check(&self.problem).map_err(to_python)
+    }
+
+    /// The finite basis as JSON, once it is chosen.
+    #[getter]
+    fn basis(&self) -> PyResult<Option<String>> {
+        self.problem.basis().map(basis_to_json).transpose()
+    }
+
+    /// The same problem with this finite basis.
+    fn with_basis(&self, basis: &str) -> PyResult<Self> {
+        Ok(self.with_problem(self.problem.with_basis(basis_from_json(basis)?)))
+    }
+
+    /// The same problem with its finite basis chosen, if the model asks for one.
+    fn prepare(&self, py: Python<'_>, settings: &str) -> PyResult<Self> {
+        let settings: Settings = from_json("settings", settings)?;
+        settings.check(&self.problem).map_err(to_python)?;
+        let problem = py.detach(|| gpssm::prepare(&self.problem, &settings));
+        self.failure.check()?;
+        Ok(self.with_problem(problem.map_err(to_python)?))
+    }
+
+    /// Draws from the posterior: chains with their draws, whether the run was stopped by an interrupt, and the
+    /// finite basis, if there is one.
+    ///
+    /// The sampler works in threads of its own. This thread sleeps without the interpreter lock, looks for
+    /// interrupts, and reports progress as (chain, phase, done, total) to `on_progress`.
+    #[pyo3(signature = (settings, plans, save_warmup, on_progress, store))]
+    fn sample<'py>(
+        &self,
+        py: Python<'py>,
+        settings: &str,
+        plans: Vec<(u32, Option<String>)>,
+        save_warmup: bool,
+        on_progress: Option<Bound<'py, PyAny>>,
+        store: Option<StorePlan>,
+    ) -> PyResult<(Bound<'py, PyList>, bool, Option<String>)> {
+        let settings: Settings = from_json("settings", settings)?;
+        let plan = |(chain, state): (u32, Option<String>)| -> PyResult<ChainPlan> {
+            let from = state.map(|text| from_json::<ChainState>("state", &text)).transpose()?;
+            Ok(ChainPlan { chain, from })
+        };
+        let plans = plans.into_iter().map(plan).collect::<PyResult<Vec<_>>>()?;
+        let sink = ArraySink { save_warmup, chains: Mutex::default() };
+        let stop = AtomicBool::new(false);
+        let on_progress = on_progress.map(Bound::unbind);
+        let mut interrupt = None;
+        let report = py.detach(|| {
+            std::thread::scope(|scope| {
+                let (sender, receiver) = mpsc::channel::<Progress>();
+                let (sink, stop, settings) = (&sink, &stop, &settings);
+                let worker = scope.spawn(move || -> Result<RunReport, FitError> {
+                    let tell = |progress: &Progress| {
+                        // The receiver outlives the run.
+                        let _ = sender.send(*progress);
+                        !stop.load(Ordering::Relaxed) && !self.failure.is_raised()
+                    };
+                    settings.check(&self.problem)?;
+                    let problem = gpssm::prepare(&self.problem, settings)?;
+                    match store {
+                        None => Ok(gpssm::sample_chains(&problem, settings, plans, sink, &tell)?),
+                        Some(plan) => {
+                            let run = Run { settings: settings.clone(), ..self.run.clone() };
+                            let store = plan.open(&run, &problem, &self.data)?;
+                            let both = Both { store: &store, memory: sink };
+                            let report = gpssm::sample_chains(&problem, settings, plans, &both, &tell);
+                            store.flush()?;
+                            Ok(report?)
+                        }
+                    }
+                });
+                loop {
+                    let first = receiver.recv_timeout(POLL);
+                    let over = matches!(first, Err(RecvTimeoutError::Disconnected));
+                    // One message for each chain is enough: the latest.
+                    let latest: HashMap<u32, Progress> =
+                        first.into_iter().chain(receiver.try_iter()).map(|p| (p.chain, p)).collect();
+                    if let Err(error) = Python::attach(|py| watch(py, on_progress.as_ref(), latest)) {
+                        stop.store(true, Ordering::Relaxed);
+                        interrupt.get_or_insert(error);
+                    }
+                    if over {
+                        let report = worker.join();
+                        self.failure.kept.wait();
+                        break report;
+                    }
+                    if on_progress.is_some() {
+                        std::thread::sleep(POLL);
+                    }
+                }
+            })
+        });
+        self.failure.check()?;
+        // A panic of the worker goes on as one of this thread, where pyo3 makes an exception of it.
+        let report = report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(run_error)?;
+        let interrupted = match interrupt {
+            Some(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => true,
+            Some(error) => return Err(error),
+            None => false,
+        };
+        let mut chains = sink.chains.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let result = PyList::empty(py);
+        for report in &report.chains {
+            let draws = chains.remove(&report.chain).unwrap_or_default();
+            result.append(self.chain_to_python(py, report, draws)?)?;
+        }
+        Ok((result, interrupted, report.basis.as_ref().map(basis_to_json).transpose()?))
+    }
+}
+
+impl Problem {
+    fn with_problem(&self, problem: gpssm::Problem) -> Self {
+        let (run, data) = (self.run.clone(), self.data.clone());
+        Self { problem, run, data, failure: Arc::clone(&self.failure) }
+    }
+
+    /// One chain: number, state, start evidence, draws of both phases.
+    fn chain_to_python<'py>(
+        &self,
+        py: Python<'py>,
+        report: &ChainReport,
+        draws: Phases,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let chain = PyDict::new(py);
+        chain.set_item("chain", report.chain)?;
+        chain.set_item("state", report.state.as_ref().map(|state| to_json("state", state)).transpose()?)?;
+        chain.set_item("start_log_evidence", report.start_log_evidence)?;
+        for (name, phase) in [("warmup", draws.warmup), ("draws", draws.sample)] {
+            chain.set_item(name, self.phase_to_python(py, phase)?)?;
+        }
+        Ok(chain)
+    }
+
+    fn phase_to_python<'py>(&self, py: Python<'py>, phase: Flat) -> PyResult<Bound<'py, PyDict>> {
+        let n = phase.info.len();
+        let result = PyDict::new(py);
+        result.set_item("theta", matrix(py, phase.theta, n, self.problem.table().len())?)?;
+        let paths = PyList::empty(py);
+        let mut flat = phase.paths.into_iter();
+        for sequence in self.problem.sequences() {
+            let shape = [n, sequence.n_rows(), self.problem.n_x()];
+            paths.append(PyArray1::from_vec(py, flat.next().unwrap_or_default()).reshape(shape)?)?;
+        }
+        result.set_item("paths", paths)?;
+        result.set_item("statistics", statistics_to_python(py, &phase.info)?)?;
+        Ok(result)
+    }
+}
+
+/// A finite basis as plain data, internal units.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum BasisData {
+    Fic(Vec<Vec<f64>>),
+    Dtc(Vec<Vec<f64>>),
+    Hilbert(HilbertChoice),
+    Fourier(FourierChoice),
+}
+
+pub(crate) fn basis_to_json(basis: &BasisChoice) -> PyResult<String> {
+    let rows = |points: &Points| (0..points.len()).map(|i| points.row(i)).collect();
+    let data = match basis {
+        BasisChoice::Fic(points) => BasisData::Fic(rows(points)),
+        BasisChoice::Dtc(points) => BasisData::Dtc(rows(points)),
+        BasisChoice::Hilbert(choice) => BasisData::Hilbert((**choice).clone()),
+        BasisChoice::Fourier(choice) => BasisData::Fourier((**choice).clone()),
+    };
+    to_json("basis", &data)
+}
+
+fn basis_from_json(text: &str) -> PyResult<BasisChoice> {
+    let points = |rows: Vec<Vec<f64>>| {
+        Arc::new(Points::from_rows(rows.first().map_or(0, Vec::len), rows.iter().map(Vec::as_slice)))
+    };
+    Ok(match from_json("basis", text)? {
+        BasisData::Fic(rows) => BasisChoice::Fic(points(rows)),
+        BasisData::Dtc(rows) => BasisChoice::Dtc(points(rows)),
+        BasisData::Hilbert(choice) => BasisChoice::Hilbert(Arc::new(choice)),
+        BasisData::Fourier(choice) => BasisChoice::Fourier(Arc::new(choice)),
+    })
+}
+
+/// Looks for interrupts and reports progress.
+fn watch(py: Python<'_>, on_progress: Option<&Py<PyAny>>, latest: HashMap<u32, Progress>) -> PyResult<()> {
+    py.check_signals()?;
+    if let Some(on_progress) = on_progress {
+        for progress in latest.values() {
+            let phase = match progress.phase {
+                Phase::Start => "start",
+                Phase::Tune => "tune",
+                Phase::Sample => "sample",
+            };
+            on_progress.call1(py, (progress.chain, phase, progress.done, progress.total))?;
+        }
+    }
+    Ok(())
+}
+
+/// Draws of one phase, each quantity in one piece.
+#[derive(Default)]
+struct Flat {
+    theta: Vec<f64>,
+    /// By sequence: (draw, t, d).
+    paths: Vec<Vec<f64>>,
+    info: Vec<SweepInfo>,
+}
+
+#[derive(Default)]
+struct Phases {
+    warmup: Flat,
+    sample: Flat,
+}
+
+pub(crate) struct ArraySink {
+    save_warmup: bool,
+    chains: Mutex<HashMap<u32, Phases>>,
+}
+
+impl Sink for ArraySink {
+    fn take(&self, draw: &Draw) -> Result<(), gpssm::Error> {
+        if draw.phase != Phase::Sample && !self.save_warmup {
+            return Ok(());
+        }
+        let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        let chain = chains.entry(draw.chain).or_default();
+        let phase = if draw.phase == Phase::Sample { &mut chain.sample } else { &mut chain.warmup };
+        phase.theta.extend_from_slice(draw.theta);
+        phase.paths.resize_with(draw.paths.len(), Vec::new);
+        for (all, path) in phase.paths.iter_mut().zip(draw.paths) {
+            all.extend_from_slice(path);
+        }
+        phase.info.push(*draw.info);
+        Ok(())
+    }
+}
+
+/// A table of values as TOML text.
+#[pyfunction]
+pub(crate) fn toml_text(table: &str) -> PyResult<String> {
+    let value = to_toml(from_json("table", table)?);
+    let text = value.map(|value| toml::to_string(&value)).transpose();
+    Ok(text.map_err(|error| value_error(error.to_string()))?.unwrap_or_default())
+}
+
+/// JSON as TOML, which knows no null.
+fn to_toml(value: serde_json::Value) -> Option<toml::Value> {
+    Some(match value {
+        serde_json::Value::Null => return None,
+        serde_json::Value::Bool(value) => value.into(),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(whole) => whole.into(),
+            None => number.as_f64()?.into(),
+        },
+        serde_json::Value::String(text) => text.into(),
+        serde_json::Value::Array(values) => {
+            toml::Value::Array(values.into_iter().filter_map(to_toml).collect())
+        }
+        serde_json::Value::Object(entries) => {
+            let entries = entries.into_iter().filter_map(|(key, value)| Some((key, to_toml(value)?)));
+            toml::Value::Table(entries.collect())
+        }
+    })
+}
+
+/// How many states the model will have: what user functions are called with.
+fn n_states(model: &ModelConfig, n_y: usize) -> usize {
+    match model.lags {
+        Some(lags) => n_y * (1 + lags),
+        None if !model.state.is_empty() => model.state.len(),
+        None => model.states.unwrap_or(n_y),
+    }
+}
+
+fn config_error(error: ConfigError) -> PyErr {
+    value_error(error.to_string())
+}
+
+/// Errors of the engine and of the store.
+pub(crate) fn run_error(error: FitError) -> PyErr {
+    match error {
+        FitError::Engine(error) => to_python(error),
+        FitError::Store(error) => PyOSError::new_err(error.to_string()),
+        other => value_error(other.to_string()),
+    }
+}
+
+/// Estimates and diagnostics of several quantities, each with draws (chain, draw): columns mean, sd, lower,
+/// upper, mcse_mean, ess_bulk, ess_tail, r_hat; NaN where they are not defined.
+#[pyfunction]
+pub(crate) fn summarise<'py>(
+    py: Python<'py>,
+    quantities: Vec<PyReadonlyArray2<'py, f64>>,
+    level: f64,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let mut values = Vec::with_capacity(8 * quantities.len());
+    for quantity in &quantities {
+        let chains = rows(quantity);
+        let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+        let s = diagnostics::summarise(&chains, level);
+        let columns = [s.mean, s.sd, s.lower, s.upper, s.mcse_mean, s.ess_bulk, s.ess_tail, s.r_hat];
+        values.extend(columns.map(|value| value.unwrap_or(f64::NAN)));
+    }
+    matrix(py, values, quantities.len(), 8)
+}
+
+/// Warnings in words on the draws of all chains.
+#[pyfunction]
+pub(crate) fn assess(problem: &Problem, chains: Vec<ArrayDraws<'_>>) -> PyResult<Vec<String>> {
+    let chains = chain_draws(&chains)?;
+    let found = gpssm::assessment::assess(&problem.problem, &chains, 0.9);
+    Ok(found.warnings.iter().map(ToString::to_string).collect())
+}
+
+/// Draws of one chain as arrays: theta (draw, entry), paths (draw, t, d) of each sequence, statistics.
+pub(crate) type ArrayDraws<'py> =
+    (PyReadonlyArray2<'py, f64>, Vec<PyReadonlyArray3<'py, f64>>, PyReadonlyArray2<'py, f64>);
+
+/// The same as the library has them.
+pub(crate) fn chain_draws(chains: &[ArrayDraws<'_>]) -> PyResult<Vec<ChainDraws>> {
+    let chain = |(theta, paths, info): &ArrayDraws<'_>| {
+        let n = theta.as_array().nrows();
+        let path = |i: usize| -> Vec<Vec<f64>> {
+            let rows =
+                |p: &PyReadonlyArray3<'_, f64>| p.as_array().index_axis(Axis(0), i).iter().copied().collect();
+            paths.iter().map(rows).collect()
+        };
+        Ok(ChainDraws { theta: rows(theta), paths: (0..n).map(path).collect(), info: infos(info)? })
+    };
+    chains.iter().map(chain).collect()
+}
+
+/// What is kept of each sweep, as arrays by name.
+pub(crate) fn statistics_to_python<'py>(py: Python<'py>, info: &[SweepInfo]) -> PyResult<Bound<'py, PyDict>> {
+    let statistics = PyDict::new(py);
+    let values: Vec<serde_json::Value> =
+        info.iter().map(|sweep| serde_json::to_value(sweep).unwrap_or_default()).collect();
+    for (name, is_count) in statistic_names()? {
+        if is_count {
+            let counts = values.iter().map(|value| value[&name].as_i64().unwrap_or(i64::MAX));
+            statistics.set_item(&name, PyArray1::from_iter(py, counts))?;
+        } else {
+            let numbers = values.iter().map(|value| value[&name].as_f64().unwrap_or(f64::NAN));
+            statistics.set_item(&name, PyArray1::from_iter(py, numbers))?;
+        }
+    }
+    Ok(statistics)
+}
+
+/// Names of what is kept of each sweep, and whether each is a count.
+fn statistic_names() -> PyResult<Vec<(String, bool)>> {
+    let fields =
+        serde_json::to_value(SweepInfo::default()).map_err(|error| value_error(error.to_string()))?;
+    let fields = fields.as_object().into_iter().flatten();
+    Ok(fields.map(|(name, value)| (name.clone(), value.is_u64())).collect())
+}
+
+/// The same from rows with one column for each name.
+fn infos(rows: &PyReadonlyArray2<'_, f64>) -> PyResult<Vec<SweepInfo>> {
+    let names = statistic_names()?;
+    let one = |row: &[f64]| {
+        let entry = |((name, is_count), value): (&(String, bool), &f64)| {
+            let value = if *is_count { (*value as u64).into() } else { (*value).into() };
+            (name.clone(), value)
+        };
+        let fields: serde_json::Map<String, serde_json::Value> = names.iter().zip(row).map(entry).collect();
+        serde_json::from_value(fields.into()).map_err(|error| value_error(format!("statistics: {error}")))
+    };
+    flat(rows).chunks_exact(names.len()).map(one).collect()
+}

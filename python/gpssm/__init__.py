@@ -1,0 +1,38 @@
+"""Learn nonlinear dynamics from recorded inputs and outputs, with honest uncertainty.
+
+    x_{t+1} = f(x_t, u_t) + v_t      f unknown: a Gaussian process
+    y_t     ~ p(y | x_t, u_t)        the sensor, known up to parameters
+
+`fit` draws states and hyper-parameters from their exact posterior, with f integrated out, by particle Gibbs with
+ancestor sampling. The result holds an xarray DataTree that ArviZ takes as it is.
+"""
+
+from __future__ import annotations
+
+from . import blocks, kernels, model, priors
+from ._core import VERSION as __version__
+from ._data import Data, as_data
+from ._fit import fit, fit_many
+from ._using import Distilled
+from .kernels import *  # noqa: F403
+from .model import *  # noqa: F403
+from .priors import *  # noqa: F403
+from .result import Result, open
+
+__all__ = [
+    "Data",
+    "Distilled",
+    "Result",
+    "__version__",
+    "as_data",
+    "blocks",
+    "fit",
+    "fit_many",
+    "kernels",
+    "model",
+    "open",
+    "priors",
+    *kernels.__all__,
+    *model.__all__,
+    *priors.__all__,
+]

@@ -1,0 +1,69 @@
+"""User functions: what they are called with, and what they may return."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How a user function wants to be called."""
+
+    wants_u: bool
+    parameters: tuple[str, ...]
+
+
+def signature(function: Callable[..., Any], first: tuple[str, ...], what: str) -> Signature:
+    """Read the arguments of a user function.
+
+    They are those in `first`, then ``x``, then ``u`` if it wants the inputs, then parameters by name.
+    """
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{what}: the arguments of {function!r} cannot be read; wrap it in a function (x, u, ...)"
+        ) from None
+    expected = [*first, "x"]
+    if names[: len(expected)] != expected:
+        wanted = ", ".join(expected)
+        raise ValueError(
+            f"{what}: the arguments of {name_of(function)} must begin with ({wanted}), not ({', '.join(names)})"
+        )
+    rest = names[len(expected) :]
+    wants_u = bool(rest) and rest[0] == "u"
+    return Signature(wants_u, tuple(rest[1:] if wants_u else rest))
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Name of a function for messages."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def as_values(result: Any, n: int, name: str) -> Floats:
+    """One number for each of `n` points from whatever a user function returned."""
+    try:
+        values = np.asarray(result, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must return numbers, not {type(result).__name__}") from None
+    if values.size == 1 and values.shape != (n,):
+        return np.full(n, float(values.reshape(())[()]))
+    if values.size != n or (values.ndim > 1 and values.shape not in {(n, 1), (1, n)}):
+        raise ValueError(f"{name} returned shape {values.shape} for {n} points; it must return ({n},)")
+    return np.ascontiguousarray(values.reshape(n))
+
+
+def as_row(result: Any, n: int, name: str) -> Floats:
+    """The `n` components of a single draw."""
+    values = np.asarray(result, dtype=np.float64)
+    if values.size != n:
+        raise ValueError(f"{name} returned shape {values.shape} for one draw of {n} components")
+    return np.ascontiguousarray(values.reshape(n))

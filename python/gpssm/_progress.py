@@ -1,0 +1,103 @@
+"""A progress bar for terminals and notebooks, without dependencies."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, Protocol
+
+WORDS = {"start": "looking for a start", "tune": "warm-up", "sample": "sampling"}
+
+
+class Progress(Protocol):
+    """What is told how far the chains are."""
+
+    def __call__(self, chain: int, phase: str, done: int, total: int) -> None:
+        """Take note of a chain."""
+
+    def close(self) -> None:
+        """Finish."""
+
+
+class Bar:
+    """One bar for all chains: sweeps done of all sweeps, with the time left.
+
+    Parameters
+    ----------
+    chains, tune, draws : int
+        What is to be done.
+    label : str
+        What stands before the bar.
+    """
+
+    def __init__(self, chains: int, tune: int, draws: int, label: str = "gpssm") -> None:
+        self.tune, self.total = tune, max(1, chains * (tune + draws))
+        self.done: dict[int, int] = {}
+        self.phase: dict[int, str] = {}
+        self.label = label
+        self.began = time.monotonic()
+        self.first: tuple[float, int] | None = None
+        self.shown = 0.0
+        self.handle = _notebook_handle()
+        self.terminal = self.handle is None and sys.stderr.isatty()
+        self.width = 0
+
+    def __call__(self, chain: int, phase: str, done: int, total: int) -> None:
+        """Take note of a chain, and draw at most ten times a second."""
+        before = {"start": 0, "tune": 0, "sample": self.tune}[phase]
+        self.done[chain] = 0 if phase == "start" else before + done
+        self.phase[chain] = phase
+        now = time.monotonic()
+        if now - self.shown > 0.1:
+            self.shown = now
+            self._draw()
+
+    def text(self) -> str:
+        """Give the bar as a line of text."""
+        done = sum(self.done.values())
+        share = min(1.0, done / self.total)
+        now = time.monotonic()
+        if self.first is None and done:
+            self.first = (now, done)
+        left = ""
+        if self.first and done > self.first[1] and done < self.total:
+            seconds = (now - self.first[0]) / (done - self.first[1]) * (self.total - done)
+            left = f", {_clock(seconds)} left"
+        blocks = "█" * round(24 * share)
+        phases = [phase for phase in ("start", "tune", "sample") if phase in self.phase.values()]
+        word = WORDS[phases[0]] if phases else WORDS["start"]
+        elapsed = _clock(now - self.began)
+        return f"{self.label} {share:4.0%} |{blocks:<24}| {done}/{self.total} sweeps, {word}, {elapsed}{left}"
+
+    def _draw(self) -> None:
+        text = self.text()
+        if self.handle is not None:
+            self.handle.update({"text/plain": text}, raw=True)
+        elif self.terminal:
+            sys.stderr.write("\r" + text.ljust(self.width))
+            sys.stderr.flush()
+            self.width = len(text)
+
+    def close(self) -> None:
+        """Draw for the last time and end the line."""
+        self._draw()
+        if self.terminal:
+            sys.stderr.write("\n")
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
+
+
+def _notebook_handle() -> Any:
+    """Give a display that can be updated, in a notebook."""
+    module = sys.modules.get("IPython")
+    if module is None:
+        return None
+    shell = module.get_ipython()
+    if shell is None or type(shell).__name__ != "ZMQInteractiveShell":
+        return None
+    from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
+
+    return display({"text/plain": ""}, raw=True, display_id=True)

@@ -1,0 +1,152 @@
+"""Figures with matplotlib: states, the transition function, one-step bands, traces.
+
+Every function draws on the axes that it is given, or makes a figure, and returns the axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from .result import Result
+
+__all__ = ["bands", "one_step", "states", "trace", "transition"]
+
+
+def _axes(ax: Any, n: int, **kwargs: Any) -> list[Any]:
+    if ax is not None:
+        axes = list(np.ravel(np.asarray(ax, dtype=object)))
+        if len(axes) < n:
+            raise ValueError(f"ax: {len(axes)} axes for {n} panels")
+        return axes
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(n, 1, squeeze=False, figsize=(8, 2.2 * n + 0.6), layout="constrained", **kwargs)
+    return list(axes[:, 0])
+
+
+def _band(ax: Any, time: Any, samples: Any, color: str, label: str) -> None:
+    low, middle, high = np.quantile(samples, [0.05, 0.5, 0.95], axis=0)
+    ax.fill_between(time, low, high, color=color, alpha=0.25, lw=0, label=f"90 % {label}")
+    ax.plot(time, middle, color=color, lw=1.2, label=f"median {label}")
+
+
+def states(result: Result, *, sequence: str | int | None = None, ax: Any = None) -> list[Any]:
+    """States over time: posterior medians and 90 % bands, with the outputs that show them.
+
+    Parameters
+    ----------
+    result : Result
+    sequence : str or int, optional
+        Label or number (from 0) of a sequence; the first by default.
+    ax : matplotlib axes, optional
+        One for each state.
+
+    Returns
+    -------
+    list of matplotlib.axes.Axes
+    """
+    labels = result.data.sequences
+    if sequence is not None and sequence not in labels and not isinstance(sequence, int):
+        raise ValueError(f"sequence: there is no {sequence!r} among {labels}")
+    s = 0 if sequence is None else sequence if isinstance(sequence, int) else labels.index(sequence)
+    x = np.concatenate([chain.draws.paths[s] for chain in result.chains])
+    time = result.data.time[s]
+    axes = _axes(ax, len(result.state_names), sharex=True)
+    shown = result.resolved.get("sensor", {})
+    direct = isinstance(shown, dict) and shown.get("gaussian", {}).get("mean", "states") == "states"
+    for d, name in enumerate(result.state_names):
+        _band(axes[d], time, x[:, :, d], "C0", name)
+        if direct and d < result.data.n_y:
+            axes[d].plot(time, result.data.y[s][:, d], ".", color="k", ms=3, label=result.data.outputs[d])
+        axes[d].set_ylabel(name)
+        axes[d].legend(loc="best", fontsize="small")
+    axes[-1].set_xlabel("time")
+    return axes
+
+
+def transition(
+    result: Result,
+    *,
+    state: int = 0,
+    along: int = 0,
+    at: ArrayLike | None = None,
+    points: int = 80,
+    ax: Any = None,
+) -> Any:
+    """Transition function of one state along one component of (x, u), the others held: mean and 90 % band.
+
+    Parameters
+    ----------
+    result : Result
+    state : int
+        Which f, from 0.
+    along : int
+        Component of (x, u), from 0.
+    at : array_like, (n_x + n_u,), optional
+        Values of the other components; the medians of what was visited by default.
+    """
+    n_x, n_u = len(result.state_names), result.data.n_u
+    if not (0 <= state < n_x and 0 <= along < n_x + n_u):
+        raise ValueError(f"state, along: there are {n_x} states and {n_x + n_u} components")
+    x = np.concatenate([np.concatenate(chain.draws.paths, axis=1) for chain in result.chains])
+    visited = [x[:, :, d].ravel() for d in range(n_x)]
+    if result.data.u is not None:
+        visited += list(np.concatenate(result.data.u).T)
+    middle = np.asarray([np.median(v) for v in visited] if at is None else at, dtype=float)
+    z = np.tile(middle, (points, 1))
+    z[:, along] = np.linspace(visited[along].min(), visited[along].max(), points)
+    found = result.f(z[:, :n_x], z[:, n_x:] if n_u else None, quantiles=(0.05, 0.95))
+    (ax,) = _axes(ax, 1)[:1]
+    band = found["quantiles"].values[:, :, state]
+    ax.fill_between(z[:, along], band[0], band[1], color="C1", alpha=0.25, lw=0, label="90 % of f")
+    ax.plot(z[:, along], found["mean"].values[:, state], color="C1", label="mean of f")
+    some = visited[along][:: max(1, visited[along].size // 300)]
+    ax.plot(some, np.full(some.shape, band.min()), "|", color="k", ms=6, alpha=0.2, label="visited")
+    names = [*result.state_names, *result.data.inputs]
+    ax.set_xlabel(names[along])
+    ax.set_ylabel(f"next {result.state_names[state]}")
+    ax.legend(loc="best", fontsize="small")
+    return ax
+
+
+def bands(simulated: xr.Dataset, y: ArrayLike | None = None, *, ax: Any = None) -> list[Any]:
+    """Outputs of `Result.simulate` or `Result.predict`: medians and 90 % bands, with what was measured."""
+    outputs = list(simulated["output"].values)
+    axes = _axes(ax, len(outputs), sharex=True)
+    time = simulated["time"].values
+    measured = None if y is None else np.asarray(y, dtype=float).reshape(-1, len(outputs))[-len(time) :]
+    for k, name in enumerate(outputs):
+        _band(axes[k], time, simulated["y"].values[:, :, k], "C2", str(name))
+        if measured is not None:
+            axes[k].plot(time, measured[:, k], ".", color="k", ms=3, label="measured")
+        axes[k].set_ylabel(str(name))
+        axes[k].legend(loc="best", fontsize="small")
+    axes[-1].set_xlabel("time")
+    return axes
+
+
+def one_step(result: Result, *, horizon: int = 1, ax: Any = None, **options: Any) -> list[Any]:
+    """Predict the training record `horizon` steps ahead: bands beside what was measured."""
+    y, u = result.data.y[0], None if result.data.u is None else result.data.u[0]
+    return bands(result.predict(y, u, horizon=horizon, **options), y, ax=ax)
+
+
+def trace(result: Result, var_names: Sequence[str] | None = None, *, ax: Any = None) -> list[Any]:
+    """Draws of hyper-parameters over the sweeps, one line for each chain."""
+    posterior = result.posterior["posterior"].to_dataset()
+    names = [str(n) for n in posterior.data_vars if n != "x"] if var_names is None else list(var_names)
+    axes = _axes(ax, len(names), sharex=True)
+    for axis, name in zip(axes, names, strict=False):
+        for chain in posterior["chain"].values:
+            axis.plot(posterior[name].sel(chain=chain).values, lw=0.7, label=f"chain {chain}")
+        axis.set_ylabel(name, fontsize="small")
+    axes[0].legend(loc="upper right", fontsize="x-small", ncols=4)
+    axes[-1].set_xlabel("draw")
+    return axes

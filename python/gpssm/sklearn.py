@@ -1,0 +1,99 @@
+"""A thin estimator in the style of scikit-learn, for pipelines of tools that expect one.
+
+Rows of a record depend on each other, so this is no regressor of independent samples: `fit` takes outputs and
+inputs in the order of time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import xarray as xr
+from sklearn.base import BaseEstimator
+
+from ._fit import fit
+from .result import Result
+
+__all__ = ["GPSSM"]
+
+
+class GPSSM(BaseEstimator):  # type: ignore[misc]
+    """Gaussian process state-space model as an estimator.
+
+    Parameters
+    ----------
+    states, kernel, mean, observation, prior, dynamics, lags
+        Parts of the model, see `gpssm.Model`.
+    draws, tune, chains, seed, particles, cores
+        Settings, see `gpssm.fit`.
+
+    Attributes
+    ----------
+    result_ : Result
+        What the fit gave.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.base import clone
+    >>> model = GPSSM(draws=5, tune=3, chains=1)
+    >>> fitted = clone(model).fit(np.sin(0.4 * np.arange(20)))
+    >>> fitted.simulate(steps=4, paths=10)["y"].shape
+    (10, 4, 1)
+    """
+
+    def __init__(
+        self,
+        states: Any = None,
+        kernel: Any = None,
+        mean: Any = None,
+        observation: Any = None,
+        prior: Any = None,
+        dynamics: Any = None,
+        lags: int | None = None,
+        draws: int | None = None,
+        tune: int | None = None,
+        chains: int | None = None,
+        seed: int | None = None,
+        particles: int | None = None,
+        cores: int | None = None,
+    ) -> None:
+        self.states = states
+        self.kernel = kernel
+        self.mean = mean
+        self.observation = observation
+        self.prior = prior
+        self.dynamics = dynamics
+        self.lags = lags
+        self.draws = draws
+        self.tune = tune
+        self.chains = chains
+        self.seed = seed
+        self.particles = particles
+        self.cores = cores
+
+    def fit(self, y: Any, u: Any = None) -> GPSSM:
+        """Draw from the posterior given outputs and inputs.
+
+        Returns
+        -------
+        GPSSM
+            Itself, with ``result_``.
+        """
+        self.result_: Result = fit(y, u, progress_bar=False, **self.get_params(deep=False))
+        return self
+
+    def simulate(self, u: Any = None, **arguments: Any) -> xr.Dataset:
+        """Run the learned system freely; see `gpssm.Result.simulate`."""
+        return self._fitted().simulate(u, **arguments)
+
+    def score(self, y: Any, u: Any = None, **arguments: Any) -> float:
+        """R^2 of the mean of a free run, averaged over the outputs; see `gpssm.Result.score`."""
+        scores = self._fitted().score(y, u, **arguments)
+        return float(scores.loc["model", "r2"].mean())
+
+    def _fitted(self) -> Result:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "result_")
+        return self.result_

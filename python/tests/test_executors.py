@@ -1,0 +1,137 @@
+"""Chains in other processes: the same draws, bit for bit, whatever happens to the workers."""
+
+import multiprocessing
+import os
+import sys
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import numpy as np
+import pytest
+import workers
+from conftest import QUICK
+from test_fit import same
+
+import gpssm
+
+HERE = Path(__file__).parent
+
+
+def test_process_pool_gives_the_same_draws(record, result):
+    y, u = record
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert same(result, gpssm.fit(y, u, **QUICK, executor=pool))
+        prior = {"a": gpssm.Normal(0.9, 0.2)}
+        here = gpssm.fit(y, u, mean=workers.mean, prior=prior, **{**QUICK, "draws": 6})
+        there = gpssm.fit(y, u, mean=workers.mean, prior=prior, **{**QUICK, "draws": 6}, executor=pool)
+        assert same(here, there)
+        basis = {**QUICK, "draws": 4, "dynamics": gpssm.FIC(8)}
+        assert same(gpssm.fit(y, u, **basis), gpssm.fit(y, u, **basis, executor=pool))
+        more = gpssm.fit(y, u, **{**QUICK, "draws": 12}, executor=pool).resume(
+            30, executor=pool, progress_bar=False
+        )
+        assert same(result, more)
+        both = gpssm.fit_many([(y, u), (y[:20], u[:20])], executor=pool, **QUICK)
+        assert same(both[0], result) and len(both[1].data.y[0]) == 20
+
+
+class Flaky(Executor):
+    """Runs in this process, and loses every worker once."""
+
+    def __init__(self):
+        self.seen = set()
+
+    def submit(self, function, job):
+        future = Future()
+        key = job.plans[0][0]
+        if key not in self.seen:
+            self.seen.add(key)
+            future.set_exception(BrokenProcessPool("a worker died"))
+        else:
+            future.set_result(function(job))
+        return future
+
+
+def test_a_lost_workers_chain_is_handed_out_again(record, result):
+    y, u = record
+    assert same(result, gpssm.fit(y, u, **QUICK, executor=Flaky()))
+
+
+class Dead(Executor):
+    def submit(self, function, job):
+        if not hasattr(self, "used"):
+            self.used = True
+        elif self.used == "broken":
+            raise BrokenProcessPool("no more")
+        self.used = "broken" if job.plans[0][0] == 1 else self.used
+        future = Future()
+        future.set_exception(BrokenProcessPool("a worker died"))
+        return future
+
+
+def test_a_dead_executor_is_named(record):
+    y, u = record
+    with pytest.raises(RuntimeError, match="chain 0: its worker was lost"):
+        gpssm.fit(y, u, **QUICK, executor=Dead())
+
+
+def test_faults_of_a_chain_are_not_tried_again(record):
+    y, u = record
+
+    class Counting(Executor):
+        calls = 0
+
+        def submit(self, function, job):
+            self.calls += 1
+            future = Future()
+            try:
+                future.set_result(function(job))
+            except Exception as error:
+                future.set_exception(error)
+            return future
+
+    def broken(x):
+        raise LookupError("no such table")
+
+    executor = Counting()
+    with pytest.raises(LookupError):
+        gpssm.fit(y, u, mean=broken, **{**QUICK, "chains": 1}, executor=executor)
+    assert executor.calls == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_dask_cluster_survives_the_death_of_a_worker(record, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    y, u = record
+    mean = workers.DeadlyMean(tmp_path / "died", os.getpid())
+    arguments = {**QUICK, "draws": 8, "tune": 5, "restarts": 1}
+    here = gpssm.fit(y, u, mean=mean, **arguments)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.run(sys.path.insert, 0, str(HERE))
+        client.register_plugin(Path_(str(HERE)))
+        there = gpssm.fit(y, u, mean=mean, **arguments, executor=client.get_executor())
+    assert (tmp_path / "died").exists(), "no worker died: the test says nothing"
+    assert same(here, there)
+    assert np.isfinite(there.posterior["posterior"]["x"]).all()
+
+
+try:
+    from distributed import WorkerPlugin
+except ImportError:
+    WorkerPlugin = object
+
+
+class Path_(WorkerPlugin):
+    """Lets workers, new ones as well, import from the folder of the tests."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def setup(self, worker):
+        sys.path.insert(0, self.folder)

@@ -1,0 +1,107 @@
+"""What a result can be used for."""
+
+import numpy as np
+import pytest
+from conftest import simulate
+
+import gpssm
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    return simulate(25, seed=9)
+
+
+def test_f_has_bands_and_names(result):
+    x, u = np.linspace(-1, 1, 5), np.zeros(5)
+    found = result.f(x, u)
+    assert found["mean"].dims == ("point", "state") and found["cov"].shape == (5, 1, 1)
+    low, middle, high = found["quantiles"].values[:, :, 0]
+    assert (low < middle).all() and (middle < high).all()
+    noisy = result.f(x, u, noise=True)
+    assert (noisy["sd"] > found["sd"]).all()
+    with pytest.raises(ValueError, match="u: the model has 1 of them, none are given"):
+        result.f(x)
+    with pytest.raises(ValueError, match=r"x: expected shape \(n, 1\)"):
+        result.f(np.zeros((2, 2)), u)
+
+
+def test_simulations_have_bands(result, fresh):
+    y, u = fresh
+    run = result.simulate(u, paths=100, seed=2)
+    assert run["y"].shape == (100, 25, 1) and run["y_quantile"].dims == ("quantile", "time", "output")
+    assert (run["y"] == result.simulate(u, paths=100, seed=2)["y"]).all()
+    follow = result.simulate(u, y=y[:10], paths=200, seed=2)
+    error = np.abs(follow["x_mean"].values[:10, 0] - y[:10]).mean()
+    assert error < 0.2
+    start = result.simulate(u, start=[0.7], process_noise=False, sensor_noise=False, paths=20)
+    np.testing.assert_allclose(start["x"].values[:, 0, 0], 0.7)
+    with pytest.raises(ValueError, match="start: expected 1 numbers"):
+        result.simulate(u, start=[0.7, 0.1])
+    with pytest.raises(ValueError, match="steps"):
+        result.simulate(u, steps=3)
+
+
+def test_records_are_filtered_smoothed_predicted_and_scored(result, fresh):
+    y, u = fresh
+    filtered = result.filter(y, u, functions=20, particles=30)
+    assert filtered["mean"].shape == (25, 1) and np.isfinite(filtered["log_evidence"]).all()
+    smoothed = result.smooth(y, u, paths=50, functions=20, particles=30)
+    assert np.sqrt(np.mean((smoothed["x_mean"].values[:, 0] - y) ** 2)) < 0.2
+    ahead = result.predict(y, u, horizon=2, samples=50, functions=20, particles=30)
+    assert ahead.sizes["time"] == 23 and ahead["time"].values[0] == 2.0
+    scores = result.score(y, u, n_init=5, paths=100)
+    assert {"rmse", "nrmse", "fit", "r2", "crps", "coverage_90", "log_score"} <= set(scores.columns)
+    row = scores.loc[("model", "y1")]
+    np.testing.assert_allclose(row["fit"], 100 * (1 - row["nrmse"]))
+    np.testing.assert_allclose(row["nrmse"], row["rmse"] / np.std(y[5:]))
+    with pytest.raises(ValueError, match="the model has 1 and 1"):
+        result.filter(y)
+
+
+def test_thinned_and_distilled_models_say_nearly_the_same(result, tmp_path):
+    x, u = np.linspace(-1, 1, 9), np.zeros(9)
+    whole = result.f(x, u)["mean"].values
+    thin = result.thin(12)
+    assert thin.n_draws == 12 and thin.loss["mean_error"] < 0.5
+    small = result.distil(20)
+    mean, sd = small(x, u)
+    assert mean.shape == (9, 1) and (sd > 0).all()
+    assert np.abs(mean - whole).max() < 0.2
+    step = 1e-5
+    slope = (small(x + step, u)[0] - small(x - step, u)[0]) / (2 * step)
+    np.testing.assert_allclose(small.jacobian(x, u)[:, 0, 0], slope[:, 0], rtol=1e-4, atol=1e-6)
+    small.save(tmp_path / "small.json")
+    np.testing.assert_array_equal(gpssm.Distilled.load(tmp_path / "small.json")(x, u)[0], mean)
+    with pytest.raises(ValueError, match="thinned"):
+        thin.resume(20)
+
+
+def test_report_is_one_page(result, tmp_path):
+    page = result.report(tmp_path / "report.html", title="Tanks & pipes")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
+    assert "<svg" in page and "Tanks &amp; pipes" in page and "http-equiv" not in page
+
+
+def test_figures(result):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    from gpssm import plot
+
+    assert len(plot.states(result)) == 1
+    assert plot.transition(result).get_xlabel() == "x"
+    assert len(plot.one_step(result, samples=20, functions=10, particles=20)) == 1
+    assert len(plot.trace(result)) == len(result.summary())
+    y, u = simulate(15, seed=4)
+    assert len(plot.bands(result.simulate(u, paths=20), y)) == 1
+    plt.close("all")
+
+
+def test_own_sensor_without_sample_cannot_simulate(record):
+    y, u = record
+    sensor = gpssm.Sensor(lambda y, x: -50.0 * (y[0] - x[:, 0]) ** 2)
+    result = gpssm.fit(y, u, observation=sensor, draws=5, tune=3, chains=1, restarts=1, progress_bar=False)
+    with pytest.raises(ValueError, match="sample"):
+        result.simulate(u, paths=5)
