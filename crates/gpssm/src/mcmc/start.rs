@@ -75,7 +75,7 @@ pub fn find_start(
     for (number, stage) in stages.iter().enumerate() {
         let head = problem.head(stage.transitions, stage.exact);
         let round = Round { settings, chain, number: number as u64, stage, problem: &head };
-        let n_kept = stages.get(number + 1).map_or(1, |next| next.candidates as usize);
+        let n_kept = stages.get(number + 1).map_or(stage.kept(), |next| next.candidates) as usize;
         let n_candidates = if number == 0 { stage.candidates } else { candidates.len() as u32 };
         let mut kept: Vec<Start> = Vec::new();
         let mut doubtful: Vec<Start> = Vec::new();
@@ -111,6 +111,9 @@ pub fn find_start(
         }
         candidates = resample(&kept, n_kept);
         candidates.iter_mut().enumerate().for_each(|(i, candidate)| round.sweep(i as u64, candidate));
+        if number + 1 == stages.len() && stage.judged {
+            round.judge(&mut candidates);
+        }
     }
     Ok(candidates.into_iter().next().map(|mut start| {
         start.state.sweep = 0;
@@ -225,6 +228,24 @@ impl Round<'_> {
                 candidate.state.clone_from(&chain.state);
             }
         }
+    }
+
+    /// Sorts the candidates, the best first, by the evidence of the whole record under their own theta. The evidence
+    /// so far is that of a theta which moved along the way.
+    fn judge(&self, candidates: &mut [Start]) {
+        let options = FilterOptions { n_particles: self.stage.particles, ..self.settings.filter_options() };
+        for (i, candidate) in candidates.iter_mut().enumerate() {
+            let mut rng =
+                stream(self.settings.seed, self.chain, Purpose::StartStates, self.number + 1, i as u64);
+            let model = self.problem.bind(&candidate.state.theta);
+            let evidence = self.problem.sequences().iter().map(|sequence| {
+                let shared = SharedPairs::none(self.problem.n_x(), sequence.n_u());
+                particle_filter(&model, sequence, &shared, options, &mut rng)
+                    .map_or(f64::NEG_INFINITY, |outcome| outcome.log_evidence)
+            });
+            candidate.log_evidence = evidence.sum();
+        }
+        candidates.sort_by(|a, b| b.log_evidence.total_cmp(&a.log_evidence));
     }
 
     /// Whether the density of the candidate can be computed: states that run away may be beyond rounding, and a chain
