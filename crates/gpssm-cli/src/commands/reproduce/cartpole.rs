@@ -35,10 +35,13 @@ const FORCE: f64 = 10.0;
 /// Standard deviation of the observations: m, m/s, rad/s, rad.
 const NOISE: [f64; 4] = [0.001, 0.01, 0.02, 0.002];
 /// Standard deviation of the disturbances between observations, the same units.
-const DISTURBANCE: [f64; 4] = [0.004, 0.05, 0.12, 0.01];
+const DISTURBANCE: [f64; 4] = [0.004, 0.06, 0.2, 0.012];
 const NAMES: [&str; 4] = ["position", "velocity", "angular_velocity", "angle"];
+const UNITS: [&str; 4] = ["m", "m/s", "rad/s", "rad"];
 const TRAINING: usize = 100;
 const TEST: usize = 500;
+/// Times that are drawn.
+const SHOWN: usize = 200;
 
 /// The noise of the instruments is about known: without that, disturbances could pass for noise and the bands of the
 /// next state would be too narrow.
@@ -107,7 +110,7 @@ fn simulate(rng: &mut ChaCha8Rng, rows: usize) -> (Vec<State>, Vec<f64>) {
     for t in 0..rows {
         let [position, velocity, spin, angle] = x[t];
         let noise: f64 = rng.sample(StandardNormal);
-        let force = 0.35 * FORCE * noise - position - velocity + 0.3 * spin * angle.cos();
+        let force = 0.28 * FORCE * noise - position - velocity + 0.3 * spin * angle.cos();
         u.push(force.clamp(-FORCE, FORCE));
         let next = step(&x[t], u[t]);
         x.push(std::array::from_fn(|d| next[d] + DISTURBANCE[d] * rng.sample::<f64, _>(StandardNormal)));
@@ -126,14 +129,14 @@ pub fn run(args: &CartpoleArgs) -> Result<u8, Failure> {
     };
     let y: Vec<Vec<f64>> = x.iter().map(&mut noisy).collect();
     let record = Record::new(vec![Sequence::new(y.clone(), u.iter().map(|u| vec![*u]).collect())?])?;
-    let draws = if args.quick { 40 } else { 150 };
+    let (tune, draws) = if args.quick { (40, 40) } else { (80, 120) };
     let fitted = Task {
         run_file: RUN_FILE,
         name: "cartpole",
         set: vec![
             format!("sampler.seed={}", args.seed),
             format!("sampler.draws={draws}"),
-            format!("sampler.tune={draws}"),
+            format!("sampler.tune={tune}"),
             "sampler.chains=2".into(),
         ],
         record,
@@ -154,7 +157,7 @@ pub fn run(args: &CartpoleArgs) -> Result<u8, Failure> {
     let linear = least_squares(&y, &u);
     let distance = distances(&z, &x, &u);
     let mut rows = Vec::new();
-    let mut series = Vec::new();
+    let (mut states, mut errors) = (Vec::new(), Vec::new());
     for d in 0..4 {
         let truth: Vec<f64> = (0..TEST).map(|t| x_test[t + 1][d]).collect();
         let mean: Vec<f64> = (0..TEST).map(|t| found.mean(t)[d]).collect();
@@ -173,17 +176,26 @@ pub fn run(args: &CartpoleArgs) -> Result<u8, Failure> {
             coverage: inside as f64 / TEST as f64,
             rank_correlation: rank_correlation(&distance, &sd),
         });
-        series.push(OneStepSeries {
-            title: format!("next {}", NAMES[d]),
-            t: (1..=TEST).map(|t| t as f64).collect(),
-            truth,
-            mean,
-            sd,
+        let title = format!("next {} ({})", NAMES[d].replace('_', " "), UNITS[d]);
+        let t: Vec<f64> = (1..=SHOWN).map(|t| t as f64).collect();
+        let error = (0..SHOWN).map(|t| truth[t] - mean[t]).collect();
+        errors.push(OneStepSeries {
+            title: format!("{title}: error"),
+            t: t.clone(),
+            truth: error,
+            mean: vec![0.0; SHOWN],
+            sd: sd[..SHOWN].to_vec(),
         });
+        let shown = |values: &[f64]| values[..SHOWN].to_vec();
+        states.push(OneStepSeries { title, t, truth: shown(&truth), mean: shown(&mean), sd: shown(&sd) });
     }
-    let path = args.out.join("one-step.svg");
-    let svg = figure_one_step("Cart and pole: one step ahead", "t", &series);
-    std::fs::write(&path, svg).map_err(|error| Failure::writing(&path, &error))?;
+    let write = |name: &str, title: &str, series: &[OneStepSeries]| {
+        let path = args.out.join(name);
+        let svg = figure_one_step(title, "t", series);
+        std::fs::write(&path, svg).map_err(|error| Failure::writing(&path, &error))
+    };
+    write("one-step.svg", "Cart and pole: one step ahead", &states)?;
+    write("errors.svg", "Cart and pole: errors one step ahead, and what was expected of them", &errors)?;
     if args.speech.json {
         println!(
             "{:#}",
@@ -204,7 +216,7 @@ pub fn run(args: &CartpoleArgs) -> Result<u8, Failure> {
         ]);
     }
     print!("{}", table.render());
-    eprintln!("{} written", path.display());
+    eprintln!("{} and errors.svg written", args.out.join("one-step.svg").display());
     Ok(0)
 }
 
@@ -246,7 +258,8 @@ fn least_squares(y: &[Vec<f64>], u: &[f64]) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Distance of each point to the nearest training point, every component in units of its spread there.
+/// Distance of each point to the nearest training point, every component in units of its spread there. Where the cart
+/// is does not count, as it enters none of the equations of motion.
 fn distances(z: &Points, x: &[State], u: &[f64]) -> Vec<f64> {
     let training: Vec<Vec<f64>> = x.iter().zip(u).map(|(x, u)| [x.as_slice(), &[*u]].concat()).collect();
     let n = training.len() as f64;
@@ -259,7 +272,7 @@ fn distances(z: &Points, x: &[State], u: &[f64]) -> Vec<f64> {
     (0..z.len())
         .map(|i| {
             let at = z.row(i);
-            let to = |row: &Vec<f64>| (0..5).map(|c| ((row[c] - at[c]) / scale[c]).powi(2)).sum::<f64>();
+            let to = |row: &Vec<f64>| (1..5).map(|c| ((row[c] - at[c]) / scale[c]).powi(2)).sum::<f64>();
             training.iter().map(to).fold(f64::INFINITY, f64::min).sqrt()
         })
         .collect()

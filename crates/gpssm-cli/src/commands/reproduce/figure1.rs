@@ -81,7 +81,9 @@ pub fn run(args: &Figure1Args) -> Result<u8, Failure> {
     let over = |value: &dyn Fn(f64, f64) -> f64| -> Vec<f64> {
         u.iter().flat_map(|u| x.iter().map(move |x| (*x, *u))).map(|(x, u)| value(x, u)).collect()
     };
-    let every = (paths.len() * benchmark::T / POINTS).max(1);
+    // A number without common factors with T, so that every time is shown.
+    let every = (paths.len() * benchmark::T / POINTS).max(1) | 1;
+    let every = if every % 5 == 0 { every + 2 } else { every };
     let points = paths
         .iter()
         .flat_map(|path| (0..benchmark::T).map(|t| [path[t], simulated.u[t], path[t + 1]]))

@@ -45,11 +45,13 @@ const SIZE: &str = r#"
 scale = 10.0
 "#;
 
+/// States span some 40 and inputs 2, so f is smooth over a few units; much shorter length-scales are noise in
+/// disguise, and chains get lost there.
 const SQUARED_EXPONENTIAL: &str =
-    "kernel = { squared_exponential = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(3, 1)'] } }\n";
+    "kernel = { squared_exponential = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(5, 0.5)'] } }\n";
 
 /// The kernel of our choice: of several it had the best log score one step ahead on data sets with other seeds
-/// (decision 6). With a trend of its own the rest is smooth, and short length-scales are noise in disguise.
+/// (decision 6).
 const CHOSEN: &str = "kernel = { sum = [
     { matern52 = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(5, 0.5)'] } },
     { linear = { sigma = ['log_normal(1, 1)'] } },

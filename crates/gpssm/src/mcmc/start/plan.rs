@@ -20,13 +20,6 @@ pub(crate) struct Stage {
     pub judged: bool,
 }
 
-impl Stage {
-    /// Candidates of the last stage that are moved.
-    pub fn kept(&self) -> u32 {
-        if self.judged { self.candidates } else { 1 }
-    }
-}
-
 /// The first stage sees about this many transitions,
 const FIRST: f64 = 40.0;
 /// and each next one this many times more.
