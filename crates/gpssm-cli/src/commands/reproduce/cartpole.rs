@@ -5,6 +5,8 @@
 //! counted from the hanging position. Small random disturbances act between observations, as the model assumes.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use gpssm::posterior::Posterior;
@@ -120,7 +122,7 @@ fn simulate(rng: &mut ChaCha8Rng, rows: usize) -> (Vec<State>, Vec<f64>) {
 }
 
 /// Runs the command; the exit code.
-pub fn run(args: &CartpoleArgs) -> Result<u8, Failure> {
+pub fn run(args: &CartpoleArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     std::fs::create_dir_all(&args.out).map_err(|error| Failure::writing(&args.out, &error))?;
     let mut rng = ChaCha8Rng::seed_from_u64(args.seed);
     let (x, u) = simulate(&mut rng, TRAINING);
@@ -143,6 +145,7 @@ pub fn run(args: &CartpoleArgs) -> Result<u8, Failure> {
         outputs: NAMES.iter().map(|name| (*name).to_owned()).collect(),
         inputs: vec!["force".into()],
         voice: Voice::choose(args.speech.quiet || args.speech.json),
+        stop: stop.clone(),
     }
     .fit()?;
 

@@ -1,6 +1,8 @@
 //! Table 1 of the paper: eight models, ten data sets, no run started near the truth.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::Args;
@@ -74,7 +76,7 @@ pub struct Outcome {
 }
 
 /// Runs the command; the exit code.
-pub fn run(args: &Table1Args) -> Result<u8, Failure> {
+pub fn run(args: &Table1Args, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     if args.runs == 0 || args.chains == 0 {
         return Err(Failure::input("--runs and --chains: at least one is needed"));
     }
@@ -100,7 +102,7 @@ pub fn run(args: &Table1Args) -> Result<u8, Failure> {
             let name = format!("{}-seed{seed}-{length}", row.name);
             let outcome = cache.get(&name, || {
                 made += 1;
-                make(row, seed, &length)
+                make(row, seed, &length, stop)
             })?;
             done += 1;
             if !quiet {
@@ -163,13 +165,16 @@ fn prepared(row: &Row, simulated: &Simulated, seed: u64, length: &Length) -> Res
     Ok(file.resolve(&file.config()?, &data)?)
 }
 
-fn make(row: &Row, seed: u64, length: &Length) -> Result<Outcome, Failure> {
+fn make(row: &Row, seed: u64, length: &Length, stop: &AtomicBool) -> Result<Outcome, Failure> {
     let simulated = benchmark::simulate(seed, benchmark::T);
     let run = prepared(row, &simulated, seed, length)?;
     let began = Instant::now();
     let problem = gpssm::prepare(&run.problem, &run.settings)?;
     let sink = MemorySink::new();
-    sample(&problem, &run.settings, &sink, &|_| true)?;
+    let report = sample(&problem, &run.settings, &sink, &|_| !stop.load(Ordering::Relaxed))?;
+    if report.cancelled {
+        return Err(Failure::stopped("stopped; the same command goes on with what is there"));
+    }
     let seconds = began.elapsed().as_secs_f64();
     let chains = sink.into_chains();
     let smoothing_by_chain: Vec<f64> = chains
