@@ -40,6 +40,11 @@ impl Failure {
         Self { message: message.to_string(), code: code::FAILED }
     }
 
+    /// Ctrl-C, before there was a result.
+    pub fn stopped(message: impl fmt::Display) -> Self {
+        Self { message: message.to_string(), code: code::STOPPED }
+    }
+
     /// A file that could not be written.
     pub fn writing(path: &Path, error: &std::io::Error) -> Self {
         let message = format!("{}: cannot be written: {error}", path.display());

@@ -41,7 +41,8 @@ pub struct Settings {
 #[serde(default, deny_unknown_fields)]
 pub struct StartSettings {
     /// Draws of the hyper-parameters from the prior that are tried on the beginning of the record. Those with
-    /// good evidence go on to half as much again, and so on, until a few have seen the whole record.
+    /// good evidence go on to half as much again, and so on, until a few have seen the whole record. This is done
+    /// twice; where every function has a known form once, with eight times as many.
     pub restarts: u32,
     /// Particles of the filters; none for as many as a second or so allows, 400 at the most.
     pub particles: Option<usize>,

@@ -15,6 +15,10 @@
 //! evidences are summed over all stages, not reset by resampling. Nothing of the start needs to be exact: the
 //! sweeps that follow are.
 //!
+//! One population may have gone wrong as a whole, so there are two, and their candidates meet in the last stage. Where
+//! every function has a known form, filters cost little: there is one large population, and its survivors are
+//! judged by a filter over the whole record.
+//!
 //! In the first filter every unknown function has a linear part in addition to its kernel: a trend is learned from
 //! a few steps, long before the kernel alone could tell one path from another. A linear-Gaussian sensor shows the path
 //! by itself and needs no such help.
@@ -41,6 +45,9 @@ use crate::random::{Purpose, stream};
 use crate::record::Sequence;
 use crate::smc::filter::{FilterError, FilterOptions, SharedPairs, particle_filter};
 
+/// Populations that know nothing of each other until the last stage: one that went wrong shows by its evidence only
+/// beside another.
+const ISLANDS: u64 = 2;
 /// Draws from the prior that are tried when all candidates of a stage failed.
 const EXTRA: u32 = 20;
 
@@ -69,50 +76,43 @@ pub fn find_start(
     keep_going: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<Start>, Error> {
     let stages = plan(problem, settings);
-    let total = stages.iter().map(|stage| u64::from(stage.candidates)).sum();
+    let Some((last, early)) = stages.split_last() else { return Ok(None) };
+    let n_islands = if early.is_empty() || last.judged { 1 } else { ISLANDS };
+    let cost = |stages: &[Stage]| stages.iter().map(|stage| u64::from(stage.candidates)).sum::<u64>();
+    let total = n_islands * cost(early) + u64::from(last.candidates);
     let mut done = 0;
-    let mut candidates: Vec<Start> = Vec::new();
-    for (number, stage) in stages.iter().enumerate() {
-        let head = problem.head(stage.transitions, stage.exact);
-        let round = Round { settings, chain, number: number as u64, stage, problem: &head };
-        let n_kept = stages.get(number + 1).map_or(1, |next| next.candidates as usize);
-        let n_candidates = if number == 0 { stage.candidates } else { candidates.len() as u32 };
-        let mut kept: Vec<Start> = Vec::new();
-        let mut doubtful: Vec<Start> = Vec::new();
-        let mut last_failure = None;
-        for index in 0..n_candidates.saturating_add(EXTRA) {
-            if index >= n_candidates && !(kept.is_empty() && doubtful.is_empty()) {
-                break;
+    let mut tick = || {
+        let go_on = keep_going(done, total);
+        done = (done + 1).min(total);
+        go_on
+    };
+    let mut all: Vec<Start> = Vec::new();
+    for island in 0..n_islands {
+        let mut population = Vec::new();
+        for (number, stage) in early.iter().enumerate() {
+            let head = problem.head(stage.transitions, stage.exact);
+            let n_kept = stages[number + 1].candidates as usize;
+            let number = island << 16 | number as u64;
+            let round = Round { settings, chain, number, stage, problem: &head };
+            match round.advance(population, n_kept, &mut tick)? {
+                Some(next) => population = next,
+                None => return Ok(None),
             }
-            if !keep_going(done, total) {
-                return Ok(None);
-            }
-            let candidate = match candidates.get(index as usize) {
-                Some(candidate) => candidate.clone(),
-                None => round.newcomer(index)?,
-            };
-            match round.lead_on(index, candidate) {
-                Ok(candidate) if candidate.log_evidence.is_finite() => {
-                    let list = if round.has_density(&candidate.state) { &mut kept } else { &mut doubtful };
-                    let place = list.partition_point(|other| other.log_evidence >= candidate.log_evidence);
-                    list.insert(place, candidate);
-                    list.truncate(REMEMBERED);
-                }
-                Ok(_) => {}
-                Err(error) => last_failure = Some(error),
-            }
-            done = (done + 1).min(total);
         }
-        if kept.is_empty() {
-            kept = doubtful;
-        }
-        if kept.is_empty() {
-            return Err(failed(n_candidates, last_failure));
-        }
-        candidates = resample(&kept, n_kept);
-        candidates.iter_mut().enumerate().for_each(|(i, candidate)| round.sweep(i as u64, candidate));
+        all.extend(population);
     }
-    Ok(candidates.into_iter().next().map(|mut start| {
+    if n_islands > 1 {
+        all.sort_by(|a, b| b.log_evidence.total_cmp(&a.log_evidence));
+        all = resample(&all, last.candidates as usize);
+    }
+    let head = problem.head(last.transitions, last.exact);
+    let round = Round { settings, chain, number: early.len() as u64, stage: last, problem: &head };
+    let n_kept = if last.judged { last.candidates as usize } else { 1 };
+    let Some(mut found) = round.advance(all, n_kept, &mut tick)? else { return Ok(None) };
+    if last.judged {
+        round.judge(&mut found);
+    }
+    Ok(found.into_iter().next().map(|mut start| {
         start.state.sweep = 0;
         start
     }))
@@ -163,6 +163,52 @@ impl Round<'_> {
         let mut rng = stream(self.settings.seed, self.chain, Purpose::StartTheta, 0, index);
         let theta = self.problem.table().sample(&mut rng)?;
         Ok(Start { state: ChainState::new(self.problem, theta, Vec::new()), log_evidence: 0.0 })
+    }
+
+    /// Leads the candidates on to the rows of this stage, keeps some and moves them, the best first; none if it was
+    /// stopped. Without candidates it begins with newcomers.
+    fn advance(
+        &self,
+        candidates: Vec<Start>,
+        n_kept: usize,
+        keep_going: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Vec<Start>>, Error> {
+        let n_candidates =
+            if candidates.is_empty() { self.stage.candidates } else { candidates.len() as u32 };
+        let mut kept: Vec<Start> = Vec::new();
+        let mut doubtful: Vec<Start> = Vec::new();
+        let mut last_failure = None;
+        for index in 0..n_candidates.saturating_add(EXTRA) {
+            if index >= n_candidates && !(kept.is_empty() && doubtful.is_empty()) {
+                break;
+            }
+            if !keep_going() {
+                return Ok(None);
+            }
+            let candidate = match candidates.get(index as usize) {
+                Some(candidate) => candidate.clone(),
+                None => self.newcomer(index)?,
+            };
+            match self.lead_on(index, candidate) {
+                Ok(candidate) if candidate.log_evidence.is_finite() => {
+                    let list = if self.has_density(&candidate.state) { &mut kept } else { &mut doubtful };
+                    let place = list.partition_point(|other| other.log_evidence >= candidate.log_evidence);
+                    list.insert(place, candidate);
+                    list.truncate(REMEMBERED);
+                }
+                Ok(_) => {}
+                Err(error) => last_failure = Some(error),
+            }
+        }
+        if kept.is_empty() {
+            kept = doubtful;
+        }
+        if kept.is_empty() {
+            return Err(failed(n_candidates, last_failure));
+        }
+        let mut moved = resample(&kept, n_kept);
+        moved.iter_mut().enumerate().for_each(|(i, candidate)| self.sweep(i as u64, candidate));
+        Ok(Some(moved))
     }
 
     /// The candidate with its paths led on to the rows of this stage, each sequence given all that is there of
@@ -225,6 +271,24 @@ impl Round<'_> {
                 candidate.state.clone_from(&chain.state);
             }
         }
+    }
+
+    /// Sorts the candidates, the best first, by the evidence of the whole record under their own theta. The evidence
+    /// so far is that of a theta which moved along the way.
+    fn judge(&self, candidates: &mut [Start]) {
+        let options = FilterOptions { n_particles: self.stage.particles, ..self.settings.filter_options() };
+        for (i, candidate) in candidates.iter_mut().enumerate() {
+            let mut rng =
+                stream(self.settings.seed, self.chain, Purpose::StartStates, self.number + 1, i as u64);
+            let model = self.problem.bind(&candidate.state.theta);
+            let evidence = self.problem.sequences().iter().map(|sequence| {
+                let shared = SharedPairs::none(self.problem.n_x(), sequence.n_u());
+                particle_filter(&model, sequence, &shared, options, &mut rng)
+                    .map_or(f64::NEG_INFINITY, |outcome| outcome.log_evidence)
+            });
+            candidate.log_evidence = evidence.sum();
+        }
+        candidates.sort_by(|a, b| b.log_evidence.total_cmp(&a.log_evidence));
     }
 
     /// Whether the density of the candidate can be computed: states that run away may be beyond rounding, and a chain

@@ -5,6 +5,8 @@
 //! counted from the hanging position. Small random disturbances act between observations, as the model assumes.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use gpssm::posterior::Posterior;
@@ -33,17 +35,25 @@ const STEPS: usize = 10;
 /// Largest force, N.
 const FORCE: f64 = 10.0;
 /// Standard deviation of the observations: m, m/s, rad/s, rad.
-const NOISE: [f64; 4] = [0.005, 0.02, 0.05, 0.005];
+const NOISE: [f64; 4] = [0.001, 0.01, 0.02, 0.002];
 /// Standard deviation of the disturbances between observations, the same units.
-const DISTURBANCE: [f64; 4] = [0.01, 0.05, 0.1, 0.02];
+const DISTURBANCE: [f64; 4] = [0.004, 0.06, 0.2, 0.012];
 const NAMES: [&str; 4] = ["position", "velocity", "angular_velocity", "angle"];
+const UNITS: [&str; 4] = ["m", "m/s", "rad/s", "rad"];
 const TRAINING: usize = 100;
 const TEST: usize = 500;
+/// Times that are drawn.
+const SHOWN: usize = 200;
 
+/// The noise of the instruments is about known: without that, disturbances could pass for noise and the bands of the
+/// next state would be too narrow.
 const RUN_FILE: &str = r#"
 [model]
 kernel = "se + linear"
 mean = "identity"
+sensor = { noise = [
+    "log_normal(0.001, 0.3)", "log_normal(0.01, 0.3)", "log_normal(0.02, 0.3)", "log_normal(0.002, 0.3)",
+] }
 "#;
 
 /// Arguments of `gpssm reproduce cartpole`.
@@ -102,7 +112,7 @@ fn simulate(rng: &mut ChaCha8Rng, rows: usize) -> (Vec<State>, Vec<f64>) {
     for t in 0..rows {
         let [position, velocity, spin, angle] = x[t];
         let noise: f64 = rng.sample(StandardNormal);
-        let force = 0.25 * FORCE * noise - position - velocity + 0.3 * spin * angle.cos();
+        let force = 0.28 * FORCE * noise - position - velocity + 0.3 * spin * angle.cos();
         u.push(force.clamp(-FORCE, FORCE));
         let next = step(&x[t], u[t]);
         x.push(std::array::from_fn(|d| next[d] + DISTURBANCE[d] * rng.sample::<f64, _>(StandardNormal)));
@@ -112,7 +122,7 @@ fn simulate(rng: &mut ChaCha8Rng, rows: usize) -> (Vec<State>, Vec<f64>) {
 }
 
 /// Runs the command; the exit code.
-pub fn run(args: &CartpoleArgs) -> Result<u8, Failure> {
+pub fn run(args: &CartpoleArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     std::fs::create_dir_all(&args.out).map_err(|error| Failure::writing(&args.out, &error))?;
     let mut rng = ChaCha8Rng::seed_from_u64(args.seed);
     let (x, u) = simulate(&mut rng, TRAINING);
@@ -121,20 +131,21 @@ pub fn run(args: &CartpoleArgs) -> Result<u8, Failure> {
     };
     let y: Vec<Vec<f64>> = x.iter().map(&mut noisy).collect();
     let record = Record::new(vec![Sequence::new(y.clone(), u.iter().map(|u| vec![*u]).collect())?])?;
-    let draws = if args.quick { 40 } else { 200 };
+    let (tune, draws) = if args.quick { (40, 40) } else { (80, 120) };
     let fitted = Task {
         run_file: RUN_FILE,
         name: "cartpole",
         set: vec![
             format!("sampler.seed={}", args.seed),
             format!("sampler.draws={draws}"),
-            format!("sampler.tune={draws}"),
+            format!("sampler.tune={tune}"),
             "sampler.chains=2".into(),
         ],
         record,
         outputs: NAMES.iter().map(|name| (*name).to_owned()).collect(),
         inputs: vec!["force".into()],
         voice: Voice::choose(args.speech.quiet || args.speech.json),
+        stop: stop.clone(),
     }
     .fit()?;
 
@@ -149,7 +160,7 @@ pub fn run(args: &CartpoleArgs) -> Result<u8, Failure> {
     let linear = least_squares(&y, &u);
     let distance = distances(&z, &x, &u);
     let mut rows = Vec::new();
-    let mut series = Vec::new();
+    let (mut states, mut errors) = (Vec::new(), Vec::new());
     for d in 0..4 {
         let truth: Vec<f64> = (0..TEST).map(|t| x_test[t + 1][d]).collect();
         let mean: Vec<f64> = (0..TEST).map(|t| found.mean(t)[d]).collect();
@@ -168,17 +179,26 @@ pub fn run(args: &CartpoleArgs) -> Result<u8, Failure> {
             coverage: inside as f64 / TEST as f64,
             rank_correlation: rank_correlation(&distance, &sd),
         });
-        series.push(OneStepSeries {
-            title: format!("next {}", NAMES[d]),
-            t: (1..=TEST).map(|t| t as f64).collect(),
-            truth,
-            mean,
-            sd,
+        let title = format!("next {} ({})", NAMES[d].replace('_', " "), UNITS[d]);
+        let t: Vec<f64> = (1..=SHOWN).map(|t| t as f64).collect();
+        let error = (0..SHOWN).map(|t| truth[t] - mean[t]).collect();
+        errors.push(OneStepSeries {
+            title: format!("{title}: error"),
+            t: t.clone(),
+            truth: error,
+            mean: vec![0.0; SHOWN],
+            sd: sd[..SHOWN].to_vec(),
         });
+        let shown = |values: &[f64]| values[..SHOWN].to_vec();
+        states.push(OneStepSeries { title, t, truth: shown(&truth), mean: shown(&mean), sd: shown(&sd) });
     }
-    let path = args.out.join("one-step.svg");
-    let svg = figure_one_step("Cart and pole: one step ahead", "t", &series);
-    std::fs::write(&path, svg).map_err(|error| Failure::writing(&path, &error))?;
+    let write = |name: &str, title: &str, series: &[OneStepSeries]| {
+        let path = args.out.join(name);
+        let svg = figure_one_step(title, "t", series);
+        std::fs::write(&path, svg).map_err(|error| Failure::writing(&path, &error))
+    };
+    write("one-step.svg", "Cart and pole: one step ahead", &states)?;
+    write("errors.svg", "Cart and pole: errors one step ahead, and what was expected of them", &errors)?;
     if args.speech.json {
         println!(
             "{:#}",
@@ -199,7 +219,7 @@ pub fn run(args: &CartpoleArgs) -> Result<u8, Failure> {
         ]);
     }
     print!("{}", table.render());
-    eprintln!("{} written", path.display());
+    eprintln!("{} and errors.svg written", args.out.join("one-step.svg").display());
     Ok(0)
 }
 
@@ -241,7 +261,8 @@ fn least_squares(y: &[Vec<f64>], u: &[f64]) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Distance of each point to the nearest training point, every component in units of its spread there.
+/// Distance of each point to the nearest training point, every component in units of its spread there. Where the cart
+/// is does not count, as it enters none of the equations of motion.
 fn distances(z: &Points, x: &[State], u: &[f64]) -> Vec<f64> {
     let training: Vec<Vec<f64>> = x.iter().zip(u).map(|(x, u)| [x.as_slice(), &[*u]].concat()).collect();
     let n = training.len() as f64;
@@ -254,7 +275,7 @@ fn distances(z: &Points, x: &[State], u: &[f64]) -> Vec<f64> {
     (0..z.len())
         .map(|i| {
             let at = z.row(i);
-            let to = |row: &Vec<f64>| (0..5).map(|c| ((row[c] - at[c]) / scale[c]).powi(2)).sum::<f64>();
+            let to = |row: &Vec<f64>| (1..5).map(|c| ((row[c] - at[c]) / scale[c]).powi(2)).sum::<f64>();
             training.iter().map(to).fold(f64::INFINITY, f64::min).sqrt()
         })
         .collect()

@@ -1,6 +1,8 @@
 //! Figure 1 of the paper: smoothing samples with the alternative of opposite sign, and the transition surface.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use gpssm::Sequence;
@@ -38,7 +40,7 @@ const PATHS: usize = 40;
 const POINTS: usize = 400;
 
 /// Runs the command; the exit code.
-pub fn run(args: &Figure1Args) -> Result<u8, Failure> {
+pub fn run(args: &Figure1Args, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     std::fs::create_dir_all(&args.out).map_err(|error| Failure::writing(&args.out, &error))?;
     let simulated = benchmark::simulate(args.seed, benchmark::T);
     let Some(row) = ROWS.iter().find(|row| row.name == "gp-ssm") else {
@@ -58,6 +60,7 @@ pub fn run(args: &Figure1Args) -> Result<u8, Failure> {
         outputs: vec!["y".into()],
         inputs: vec!["u".into()],
         voice: Voice::choose(args.speech.quiet || args.speech.json),
+        stop: stop.clone(),
     }
     .fit()?;
     let paths: Vec<&[f64]> =
@@ -71,7 +74,13 @@ pub fn run(args: &Figure1Args) -> Result<u8, Failure> {
         samples: paths.iter().step_by(every).map(|path| path[..SHOWN].to_vec()).collect(),
         ..Series::default()
     };
-    let states = figure_states("Smoothing: the sensor does not see the sign of x", "t", &[series]);
+    let seen = Series {
+        title: "y: all that was seen".into(),
+        t: series.t.clone(),
+        data: simulated.y[..SHOWN].to_vec(),
+        ..Series::default()
+    };
+    let states = figure_states("Smoothing: the sensor does not see the sign of x", "t", &[series, seen]);
     write(args, "states.svg", &states)?;
 
     let grid = |from: f64, to: f64, n: usize| -> Vec<f64> {
@@ -81,7 +90,9 @@ pub fn run(args: &Figure1Args) -> Result<u8, Failure> {
     let over = |value: &dyn Fn(f64, f64) -> f64| -> Vec<f64> {
         u.iter().flat_map(|u| x.iter().map(move |x| (*x, *u))).map(|(x, u)| value(x, u)).collect()
     };
-    let every = (paths.len() * benchmark::T / POINTS).max(1);
+    // A number without common factors with T, so that every time is shown.
+    let every = (paths.len() * benchmark::T / POINTS).max(1) | 1;
+    let every = if every.is_multiple_of(5) { every + 2 } else { every };
     let points = paths
         .iter()
         .flat_map(|path| (0..benchmark::T).map(|t| [path[t], simulated.u[t], path[t + 1]]))

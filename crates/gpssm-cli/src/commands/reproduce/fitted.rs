@@ -35,6 +35,8 @@ pub struct Task<'a> {
     pub inputs: Vec<String>,
     /// How much is said meanwhile.
     pub voice: Voice,
+    /// Set by Ctrl-C.
+    pub stop: Arc<AtomicBool>,
 }
 
 impl Task<'_> {
@@ -48,9 +50,12 @@ impl Task<'_> {
         let run = file.resolve(&file.config()?, &data)?;
         let problem = prepare(&run.problem, &run.settings)?;
         let sink = MemorySink::new();
-        let monitor = Monitor::new(self.voice, &run.settings, Vec::new(), Arc::new(AtomicBool::new(false)));
-        sample(&problem, &run.settings, &sink, &|progress| monitor.progress(progress))?;
+        let monitor = Monitor::new(self.voice, &run.settings, Vec::new(), self.stop);
+        let report = sample(&problem, &run.settings, &sink, &|progress| monitor.progress(progress))?;
         monitor.finish();
+        if report.cancelled {
+            return Err(Failure::stopped("stopped before there was a result"));
+        }
         Ok(Fitted { problem, chains: sink.into_chains() })
     }
 }

@@ -7,6 +7,9 @@ pub mod fitted;
 pub mod rows;
 pub mod table1;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use clap::Subcommand;
 
 use crate::failure::Failure;
@@ -23,10 +26,10 @@ pub enum Reproduce {
 }
 
 /// Runs the command; the exit code.
-pub fn run(what: &Reproduce) -> Result<u8, Failure> {
+pub fn run(what: &Reproduce, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     match what {
-        Reproduce::Table1(args) => table1::run(args),
-        Reproduce::Figure1(args) => figure1::run(args),
-        Reproduce::Cartpole(args) => cartpole::run(args),
+        Reproduce::Table1(args) => table1::run(args, stop),
+        Reproduce::Figure1(args) => figure1::run(args, stop),
+        Reproduce::Cartpole(args) => cartpole::run(args, stop),
     }
 }

@@ -39,13 +39,23 @@ const MODEL_B: &str = r#"
 mean = "0.3*x + 7.5*x/(1 + x^2)"
 "#;
 
-macro_rules! stationary {
-    ($name:literal) => {
-        concat!("{ ", $name, " = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(3, 1)'] } }")
-    };
-}
+/// Outputs of about 5 to 20 under 0.05 x^2 are states of this size.
+const SIZE: &str = r#"
+[[model.state]]
+scale = 10.0
+"#;
 
-const LINEAR: &str = "{ linear = { sigma = ['log_normal(1, 1)'] } }";
+/// States span some 40 and inputs 2, so f is smooth over a few units; much shorter length-scales are noise in
+/// disguise, and chains get lost there.
+const SQUARED_EXPONENTIAL: &str =
+    "kernel = { squared_exponential = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(5, 0.5)'] } }\n";
+
+/// The kernel of our choice: of several it had the best log score one step ahead on data sets with other seeds
+/// (decision 6).
+const CHOSEN: &str = "kernel = { sum = [
+    { matern52 = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(5, 0.5)'] } },
+    { linear = { sigma = ['log_normal(1, 1)'] } },
+] }\n";
 
 /// All rows, in the order of the paper, then our own.
 pub const ROWS: [Row; 8] = [
@@ -67,11 +77,11 @@ pub const ROWS: [Row; 8] = [
     },
     Row {
         name: "gp-ssm",
-        title: "GP-SSM, Matern-3/2 + linear",
+        title: "GP-SSM, Matern-5/2 + linear",
         prediction: Some((1.7, 0.2)),
         smoothing: Some((3.2, 0.5)),
         learned_function: true,
-        model: "matern",
+        model: "chosen",
     },
     Row {
         name: "fic",
@@ -83,7 +93,7 @@ pub const ROWS: [Row; 8] = [
     },
     Row {
         name: "hilbert",
-        title: "Hilbert-space GP-SSM, 60 functions",
+        title: "Hilbert-space GP-SSM, 120 functions",
         prediction: None,
         smoothing: None,
         learned_function: true,
@@ -118,7 +128,6 @@ pub const ROWS: [Row; 8] = [
 impl Row {
     /// The run file.
     pub fn run_file(&self) -> String {
-        let matern = format!("kernel = {{ sum = [{}, {LINEAR}] }}\n", stationary!("matern32"));
         let learned = format!("{SENSOR}{MIRROR}{MODEL_B}");
         let parametric = |function: &str| format!("function = \"{function}\"\n");
         let own = match self.model {
@@ -126,11 +135,11 @@ impl Row {
                 "sensor = {{ mean = \"0.05*x^2\", noise = 1.0 }}\nprocess_noise = 3.1622776601683795\n{}",
                 parametric("0.5*x + 25*x/(1 + x^2) + 8*u")
             ),
-            "se" => format!("{learned}kernel = {}\n", stationary!("squared_exponential")),
-            "fic" => format!("{learned}dynamics = \"fic(40)\"\n{matern}"),
+            "se" => format!("{learned}{SQUARED_EXPONENTIAL}"),
+            "fic" => format!("{learned}dynamics = \"fic(40)\"\n{CHOSEN}"),
             "hilbert" => {
-                let sampled = "dynamics = { hilbert = { functions = 60, mode = \"sampled\" } }\n";
-                format!("{learned}{sampled}{matern}")
+                let sampled = "dynamics = { hilbert = { functions = 120, mode = \"sampled\" } }\n";
+                format!("{learned}{sampled}{CHOSEN}")
             }
             "model-b" => format!("{SENSOR}{MIRROR}{}", parametric("0.3*x + 7.5*x/(1 + x^2)")),
             "structure" => format!(
@@ -145,8 +154,8 @@ impl Row {
                 parametric("a*x + c*u"),
                 "[model.parameters]\na = \"normal(0, 1)\"\nc = \"normal(0, 10)\"\n"
             ),
-            _ => format!("{learned}{matern}"),
+            _ => format!("{learned}{CHOSEN}"),
         };
-        format!("{SHARED}{own}")
+        format!("{SHARED}{own}{SIZE}")
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct Stage {
     pub sweeps: u32,
     /// Whether the exact process stands in for a finite basis, where that is cheaper.
     pub exact: bool,
+    /// Whether several candidates are moved over the whole record, and then judged by a filter with their own theta.
+    pub judged: bool,
 }
 
 /// The first stage sees about this many transitions,
@@ -27,6 +29,10 @@ const GROWTH: f64 = 1.5;
 const KEPT: f64 = 0.6;
 const MOST: u32 = 32;
 const FEWEST: u32 = 4;
+/// Where every function has a known form a filter costs little: so many draws from the prior for each restart, so
+/// many candidates to the end, and so many times the particles.
+const KNOWN_RESTARTS: u32 = 8;
+const KNOWN_FEWEST: u32 = 16;
 /// Particles of a filter.
 const PARTICLES: usize = 400;
 const FEWEST_PARTICLES: usize = 100;
@@ -44,13 +50,17 @@ pub(crate) fn plan(problem: &Problem, settings: &Settings) -> Vec<Stage> {
     }
     lengths.reverse();
     let cost = Cost::new(problem);
-    let mut candidates = settings.start.restarts;
+    let known = cost.blocks.is_empty();
+    let (mut candidates, fewest) = match known {
+        true => (settings.start.restarts.saturating_mul(KNOWN_RESTARTS), KNOWN_FEWEST),
+        false => (settings.start.restarts, FEWEST),
+    };
     let mut stages: Vec<Stage> = Vec::new();
     for transitions in lengths {
         let (each, exact) = cost.of_particle(transitions);
         if !stages.is_empty() {
             let fewest_particles = settings.start.particles.unwrap_or(FEWEST_PARTICLES) as f64;
-            let wanted = ((KEPT * f64::from(candidates)) as u32).clamp(FEWEST.min(candidates), MOST);
+            let wanted = ((KEPT * f64::from(candidates)) as u32).clamp(fewest.min(candidates), MOST);
             candidates = wanted.min((BUDGET / (each * fewest_particles)).max(1.0) as u32);
         }
         let affordable = (BUDGET / (each * f64::from(candidates))) as usize;
@@ -63,6 +73,7 @@ pub(crate) fn plan(problem: &Problem, settings: &Settings) -> Vec<Stage> {
             particles: settings.start.particles.unwrap_or(particles).max(2),
             sweeps: sweeps.clamp(1.0, SWEEPS) as u32,
             exact,
+            judged: known,
         });
     }
     stages
