@@ -202,6 +202,11 @@ impl RunFile {
     }
 
     /// Where the value of a key comes from, or that of the nearest key above it that is there.
+    /// Whether a key was set, in the file or by an option.
+    pub fn is_given(&self, key: &str) -> bool {
+        self.origin(key) != Origin::Default
+    }
+
     pub(super) fn origin(&self, key: &str) -> Origin {
         let mut at = &self.root;
         let mut origin = Origin::Default;

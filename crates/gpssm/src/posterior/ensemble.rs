@@ -59,6 +59,36 @@ impl Ensemble {
         Self::new(self.n_samples, self.n_rows - row, self.n_channels, values)
     }
 
+    /// Rows 0, `every`, 2 `every`, ... of a longer table, those between them on straight lines; after the last of them
+    /// its values stand still.
+    #[must_use]
+    pub fn stretched(&self, every: usize, n_rows: usize) -> Self {
+        let every = every.max(1);
+        let mut values = Vec::with_capacity(self.n_samples * n_rows * self.n_channels);
+        for i in 0..self.n_samples {
+            let sample = self.sample(i);
+            let row = |t: usize| &sample[t.min(self.n_rows - 1) * self.n_channels..][..self.n_channels];
+            for t in 0..n_rows {
+                let share = (t % every) as f64 / every as f64;
+                let ends = row(t / every).iter().zip(row(t / every + 1));
+                values.extend(ends.map(|(a, b)| if share == 0.0 { *a } else { a + share * (b - a) }));
+            }
+        }
+        Self::new(self.n_samples, n_rows, self.n_channels, values)
+    }
+
+    /// Every sample so many times as far from the median of its entry.
+    #[must_use]
+    pub fn widened(&self, factor: f64) -> Self {
+        let medians = self.medians();
+        let entry = |(i, value): (usize, &f64)| {
+            let median = medians[i % medians.len()];
+            median + factor * (value - median)
+        };
+        let values = self.values.iter().enumerate().map(entry).collect();
+        Self::new(self.n_samples, self.n_rows, self.n_channels, values)
+    }
+
     /// The channels of both, side by side; rows and samples that only one of them has are left out.
     #[must_use]
     pub fn beside(&self, other: &Self) -> Self {
@@ -105,6 +135,12 @@ impl Ensemble {
             means.iter_mut().zip(self.sample(i)).for_each(|(sum, value)| *sum += share * value);
         }
         means
+    }
+
+    /// Medians of all entries, row-major.
+    pub fn medians(&self) -> Vec<f64> {
+        let entries = (0..self.n_rows).flat_map(|t| (0..self.n_channels).map(move |k| (t, k)));
+        entries.map(|(t, k)| self.quantile(t, k, 0.5)).collect()
     }
 
     /// Mean, standard deviation and quantiles of every entry.
