@@ -137,7 +137,8 @@ impl Learned {
     }
 }
 
-fn parse_rows(text: &str) -> Result<(usize, usize), Failure> {
+/// `first:last`, counted from 1.
+pub fn parse_rows(text: &str) -> Result<(usize, usize), Failure> {
     let parts = text.split_once(':').map(|(from, to)| (from.trim().parse(), to.trim().parse()));
     match parts {
         Some((Ok(from), Ok(to))) if 1 <= from && from <= to => Ok((from, to)),

@@ -108,8 +108,10 @@ impl Sequence {
         self.u.iter().skip(c).step_by(self.n_u.max(1)).copied()
     }
 
-    /// The first rows.
+    /// The first rows, at the most all of them.
+    #[must_use]
     pub fn head(&self, n_rows: usize) -> Self {
+        let n_rows = n_rows.min(self.n_rows());
         Self { y: self.y[..n_rows * self.n_y].to_vec(), u: self.u[..n_rows * self.n_u].to_vec(), ..*self }
     }
 

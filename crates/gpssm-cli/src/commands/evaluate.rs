@@ -22,7 +22,7 @@ use serde_json::json;
 use crate::args::Speech;
 use crate::commands::{fit, score};
 use crate::failure::{Failure, code};
-use crate::learned::{BandTable, DrawArgs, Learned, warn};
+use crate::learned::{BandTable, DrawArgs, Learned, parse_rows, warn};
 use crate::output::check_folder;
 use crate::progress::steps;
 
@@ -42,6 +42,9 @@ pub struct EvaluateArgs {
     /// A CSV file to run free over.
     #[arg(long, value_name = "FILE", required_unless_present = "split", conflicts_with = "split")]
     pub test: Option<PathBuf>,
+    /// Rows of --test, counted from 1.
+    #[arg(long, value_name = "FIRST:LAST", requires = "test")]
+    pub test_rows: Option<String>,
     /// Learn from this part of the rows of --train and run free over the rest.
     #[arg(long, value_name = "PART")]
     pub split: Option<f64>,
@@ -126,7 +129,11 @@ pub fn run(args: &EvaluateArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
 }
 
 /// Fits, runs free and scores; none if it was stopped.
-pub fn evaluate(args: &EvaluateArgs, out: &Path, stop: &Arc<AtomicBool>) -> Result<Option<Evaluation>, Failure> {
+pub fn evaluate(
+    args: &EvaluateArgs,
+    out: &Path,
+    stop: &Arc<AtomicBool>,
+) -> Result<Option<Evaluation>, Failure> {
     let began = Instant::now();
     if args.paths == 0 {
         return Err(Failure::input("--paths 0: at least one path is needed"));
@@ -145,7 +152,10 @@ pub fn evaluate(args: &EvaluateArgs, out: &Path, stop: &Arc<AtomicBool>) -> Resu
     let mut config = file.config()?;
     let (training, test) = parts(args, &mut config)?;
     if test.n_rows() < 10 {
-        return Err(Failure::input(format!("{} rows to run free over: at least 10 are needed", test.n_rows())));
+        return Err(Failure::input(format!(
+            "{} rows to run free over: at least 10 are needed",
+            test.n_rows()
+        )));
     }
     check_folder(out)?;
     let store = out.join("run.zarr");
@@ -157,10 +167,7 @@ pub fn evaluate(args: &EvaluateArgs, out: &Path, stop: &Arc<AtomicBool>) -> Resu
     if auto::is_asked_for(&config) {
         let (chosen, choice) = fit::choose(&file, &config, &args.train, quiet)?;
         config = chosen;
-        model = choice.winner().map_or_else(
-            || choice.notes.join("; "),
-            |trial| trial.candidate.describe(),
-        );
+        model = choice.winner().map_or_else(|| choice.notes.join("; "), |trial| trial.candidate.describe());
         if let Some(trial) = choice.winner().filter(|_| !args.raw_bands) {
             band_scale = trial.band_scale.clamp(NARROWEST, WIDEST);
         }
@@ -213,7 +220,8 @@ fn parts(args: &EvaluateArgs, config: &mut RunConfig) -> Result<(Record, Sequenc
     let read = |path: &Path, columns: &Columns| read_record(path, columns).map_err(Failure::input);
     if let Some(path) = &args.test {
         let training = read(&args.train, &plain)?;
-        let test = read(path, &Columns { rows: None, ..plain })?;
+        let rows = args.test_rows.as_deref().map(parse_rows).transpose()?;
+        let test = read(path, &Columns { rows, ..plain })?;
         return Ok((training.record, single(&test)?.clone()));
     }
     let split = args.split.unwrap_or(0.5);
@@ -246,7 +254,10 @@ fn single(data: &Data) -> Result<&Sequence, Failure> {
 fn warn_of_chains(learned: &Learned) {
     let found = gpssm::assessment::assess(&learned.run.problem, &learned.run.chains, 0.9);
     for warning in &found.warnings {
-        if matches!(warning, gpssm::assessment::Warning::LogJoint { .. } | gpssm::assessment::Warning::OneChain) {
+        if matches!(
+            warning,
+            gpssm::assessment::Warning::LogJoint { .. } | gpssm::assessment::Warning::OneChain
+        ) {
             eprintln!("warning: {warning}");
         }
     }
@@ -266,10 +277,9 @@ fn scores(run: &FreeRun, test: &Sequence, training: &Record, n_init: usize) -> R
     };
     add(Baseline::constant(training, test))?;
     let task = Task::FreeRun { n_init };
-    for (arx, how) in [
-        (Arx::fit(training, MOST_ORDER), "BIC"),
-        (Arx::fit_for_free_runs(training, MOST_ORDER), "free runs"),
-    ] {
+    for (arx, how) in
+        [(Arx::fit(training, MOST_ORDER), "BIC"), (Arx::fit_for_free_runs(training, MOST_ORDER), "free runs")]
+    {
         if let Some(arx) = arx {
             let name = format!("ARX {} by {how}", arx.order());
             add(Baseline { name, ..arx.baseline(training, test, task) })?;

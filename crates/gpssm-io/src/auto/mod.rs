@@ -17,10 +17,12 @@ mod trial;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use gpssm::mcmc::settings::StartAt;
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
 use gpssm::model::kernel::LinearSpec;
-use gpssm::mcmc::settings::StartAt;
-use gpssm::{KernelSpec, Record, Sequence};
+use gpssm::model::scale_prior::ScalePrior;
+use gpssm::model::spec::{Predictor, SensorNoiseSpec, SensorSpec};
+use gpssm::{KernelSpec, Prior, Record, Sequence};
 
 use crate::config::{RunConfig, States};
 use crate::free_run::Layout;
@@ -130,6 +132,8 @@ const MOST_ROWS: usize = 4000;
 const FEWEST_ROWS: usize = 30;
 /// Multiply-adds of all trials: a few minutes on two cores.
 const BUDGET: f64 = 6e12;
+/// Noise of a sensor that is taken as exact, relative to the spread of its output.
+const SENSOR_NOISE: f64 = 1e-3;
 /// Sweeps of a run whose states are held, where nothing else is asked for.
 const TUNE: u64 = 60;
 const DRAWS: u64 = 60;
@@ -148,7 +152,8 @@ pub fn choose(
     let mut choice = Choice { trials: Vec::new(), chosen: None, notes: Vec::new() };
     let sensor = config.model.sensor.as_ref().is_none_or(|sensor| sensor.is_linear_gaussian());
     let shortest = data.record.sequences().iter().map(Sequence::n_rows).max().unwrap_or(0);
-    let plain = config.model.state.is_empty() && config.model.function.is_none() && config.model.mean.is_none();
+    let plain =
+        config.model.state.is_empty() && config.model.function.is_none() && config.model.mean.is_none();
     let reason = if !sensor {
         Some("the sensor is not Gaussian")
     } else if data.record.has_missing() {
@@ -225,6 +230,9 @@ fn settle(config: &mut RunConfig, candidate: &Candidate, data: &Data, given: &dy
     if !given("sampler.start_at") && !given("sampler.hold_states") {
         config.sampler.start_at = StartAt::Outputs;
         config.sampler.hold_states = true;
+        if config.model.sensor.is_none() {
+            config.model.sensor = Some(exact_sensor(&data.record));
+        }
     }
     if !given("sampler.tune") {
         config.sampler.tune = TUNE;
@@ -232,6 +240,18 @@ fn settle(config: &mut RunConfig, candidate: &Candidate, data: &Data, given: &dy
     if !given("sampler.draws") {
         config.sampler.draws = DRAWS;
     }
+}
+
+/// A sensor whose noise is a thousandth of the spread of each output: states that are held on the outputs leave nothing to
+/// learn it from.
+fn exact_sensor(record: &Record) -> SensorSpec {
+    let noise = |k: usize| {
+        let size = screen::spread(record, k);
+        let value = SENSOR_NOISE * if size > 0.0 { size } else { 1.0 };
+        ScalePrior::on_sd(Prior::Fixed { value })
+    };
+    let noise = SensorNoiseSpec::Diagonal((0..record.n_y()).map(noise).collect());
+    SensorSpec::Gaussian { mean: Predictor::default(), noise }
 }
 
 /// The process itself, or inducing inputs for long records.

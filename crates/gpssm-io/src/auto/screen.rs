@@ -16,12 +16,12 @@ pub(super) fn delay(record: &Record) -> usize {
     let mut best = (1, error(1));
     for delay in 2..=LONGEST_DELAY {
         let found = error(delay);
-        // Longer delays must be worth it: nearby inputs are alike.
-        if found < 0.98 * best.1 {
+        // A dead time makes a clear difference; a little is gained by chance, and later inputs are lost.
+        if found < 0.8 * best.1 {
             best = (delay, found);
         }
     }
-    if error(0) < 0.9 * best.1 { 0 } else { best.0 }
+    if error(0) < 0.8 * best.1 { 0 } else { best.0 }
 }
 
 fn squared_error(record: &Record, delay: usize) -> Option<f64> {
@@ -63,7 +63,7 @@ pub(super) fn thinnings(record: &Record) -> Vec<usize> {
     let rows = record.sequences().iter().map(Sequence::n_rows).max().unwrap_or(0);
     let mut largest = 0.0f64;
     for k in 0..record.n_y() {
-        let spread = variance(record.sequences().iter().flat_map(|s| s.output(k))).sqrt();
+        let spread = spread(record, k);
         let steps = record.sequences().iter().flat_map(|s| {
             let y: Vec<f64> = s.output(k).collect();
             (1..y.len()).map(|t| y[t] - y[t - 1]).collect::<Vec<f64>>()
@@ -77,6 +77,11 @@ pub(super) fn thinnings(record: &Record) -> Vec<usize> {
         return Vec::new();
     }
     [2, 4, 8, 16].into_iter().filter(|k| *k as f64 * largest <= SLOW && rows / k >= FEWEST_ROWS).collect()
+}
+
+/// Standard deviation of an output.
+pub(super) fn spread(record: &Record, k: usize) -> f64 {
+    variance(record.sequences().iter().flat_map(|s| s.output(k))).sqrt()
 }
 
 fn variance(values: impl Iterator<Item = f64>) -> f64 {

@@ -1,13 +1,13 @@
 //! One candidate, fitted to a part of the record and run free over the rest.
 
 use gpssm::mcmc::settings::StartAt;
-use gpssm::model::spec::TransitionSpec;
+use gpssm::model::spec::{SensorSpec, TransitionSpec};
 use gpssm::posterior::Posterior;
 use gpssm::posterior::score::ensemble_scores;
 use gpssm::posterior::simulate::SimulateOptions;
 use gpssm::{Functions, MemorySink, Model, Problem, Record, Sequence, Settings, sample};
 
-use super::{Candidate, Trial, dynamics};
+use super::{Candidate, Trial, dynamics, exact_sensor};
 use crate::free_run::free_run;
 
 /// Part of the record that a trial is fitted to.
@@ -45,7 +45,8 @@ pub(super) fn folds(record: &Record, n_init: usize) -> Vec<Fold> {
 
 fn piece(sequence: &Sequence, from: usize, to: usize) -> Option<Sequence> {
     let y = (from..to).map(|t| sequence.y(t).to_vec()).collect();
-    let u = if sequence.n_u() == 0 { Vec::new() } else { (from..to).map(|t| sequence.u(t).to_vec()).collect() };
+    let u =
+        if sequence.n_u() == 0 { Vec::new() } else { (from..to).map(|t| sequence.u(t).to_vec()).collect() };
     Sequence::new(y, u).ok()
 }
 
@@ -114,6 +115,11 @@ fn fit(candidate: &Candidate, fold: &Fold, seed: u64) -> Option<Posterior> {
         if let TransitionSpec::Gp { kernel, .. } = &mut state.transition {
             *kernel = candidate.kernel.spec();
         }
+    }
+    if let (SensorSpec::Gaussian { noise, .. }, SensorSpec::Gaussian { noise: exact, .. }) =
+        (&mut model.sensor, exact_sensor(&record))
+    {
+        *noise = exact;
     }
     model.dynamics = dynamics(record.n_transitions(), INDUCING);
     let problem = Problem::new(model, &Functions::new(), record).ok()?;

@@ -6,9 +6,11 @@
 //! y = "y"                      # outputs
 //! u = "u"                      # inputs
 //! time = "t"                   # or dt = 9.0
+//! input_lags = 2               # u, u[-1] and u[-2] are inputs
+//! delay = 1                    # rows from an input to the first output that sees it
 //!
 //! [model]
-//! states = 2                   # or a [[model.state]] table for each
+//! states = 2                   # or "auto", or a [[model.state]] table for each
 //! kernel = "se + linear"       # with components: "matern32(x) + se(u1) + linear"
 //! mean = "identity"            # or "zero", or a formula such as "a*x1 + cos(u1)"
 //! sensor = "gaussian"          # or "poisson", ..., or { mean = "abs(x1)", noise = "log_normal(0.1, 1)" }

@@ -210,6 +210,22 @@ pub(crate) fn crps(sorted: &[f64], y: f64) -> f64 {
 mod tests {
     use super::*;
 
+    #[test]
+    fn rows_between_are_on_straight_lines() {
+        let samples = Ensemble::new(2, 2, 1, vec![0.0, 4.0, 1.0, -1.0]);
+        let stretched = samples.stretched(2, 4);
+        assert_eq!(stretched.sample(0), [0.0, 2.0, 4.0, 4.0]);
+        assert_eq!(stretched.sample(1), [1.0, 0.0, -1.0, -1.0]);
+        assert_eq!(samples.stretched(1, 2), samples);
+    }
+
+    #[test]
+    fn bands_are_widened_around_the_median() {
+        let samples = Ensemble::new(3, 1, 2, vec![0.0, 5.0, 1.0, 5.0, 3.0, 6.0]);
+        assert_eq!(samples.widened(2.0), Ensemble::new(3, 1, 2, vec![-1.0, 5.0, 1.0, 5.0, 5.0, 7.0]));
+        assert_eq!(samples.medians(), [1.0, 5.0]);
+    }
+
     /// Against the double sum and the integral of the squared difference of distribution functions. Seen
     /// failing with the divisor n (n - 1).
     #[test]

@@ -179,7 +179,8 @@ impl Posterior {
         on_progress: &dyn Fn(usize, usize) -> bool,
     ) -> Result<Simulation, Error> {
         let draws = spread(&self.weights(), options.n_paths);
-        let rows = (0..y.len()).flat_map(|t| shown.iter().map(move |&(k, rows)| y[t.saturating_sub(rows)][k]));
+        let rows =
+            (0..y.len()).flat_map(|t| shown.iter().map(move |&(k, rows)| y[t.saturating_sub(rows)][k]));
         let prefix = self.problem().path_to_internal(&rows.collect::<Vec<f64>>());
         let start = |_: usize, _: &mut ChaCha8Rng| -> Result<Start, Error> {
             Ok(Start { prefix: prefix.clone(), weights: None })

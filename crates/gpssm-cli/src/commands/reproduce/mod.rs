@@ -4,8 +4,12 @@ pub mod cache;
 pub mod cartpole;
 pub mod figure1;
 pub mod fitted;
+pub mod real;
 pub mod rows;
 pub mod table1;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Subcommand;
 
@@ -20,13 +24,16 @@ pub enum Reproduce {
     Figure1(figure1::Figure1Args),
     /// Figure 3: a cart with a pendulum, one step ahead.
     Cartpole(cartpole::CartpoleArgs),
+    /// Real records with defaults only: free runs beside a constant, linear ARX models and quoted figures.
+    Real(real::RealArgs),
 }
 
 /// Runs the command; the exit code.
-pub fn run(what: &Reproduce) -> Result<u8, Failure> {
+pub fn run(what: &Reproduce, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     match what {
         Reproduce::Table1(args) => table1::run(args),
         Reproduce::Figure1(args) => figure1::run(args),
         Reproduce::Cartpole(args) => cartpole::run(args),
+        Reproduce::Real(args) => real::run(args, stop),
     }
 }

@@ -61,7 +61,8 @@ pub(super) fn find(
     }
     let mut state = chain.state;
     let mut work = EvidenceWork::default();
-    let log_joint = Conditional::new(problem, &state.paths, &state.theta, &mut work).log_joint(&state.theta).0;
+    let log_joint =
+        Conditional::new(problem, &state.paths, &state.theta, &mut work).log_joint(&state.theta).0;
     if log_joint.is_finite() {
         log_evidence = log_joint;
     }
