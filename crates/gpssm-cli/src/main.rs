@@ -1,7 +1,6 @@
 //! The program: options in, one command, an exit code out.
 
 mod args;
-mod benchmark;
 mod commands;
 mod failure;
 mod journal;

@@ -3,19 +3,12 @@
 
 use std::path::Path;
 
-use gpssm::model::kernel::{LinearSpec, StationarySpec};
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
-    StateSpec, TransitionSpec,
-};
-use gpssm::model::symmetry::{Orientation, Symmetry};
+use gpssm::benchmark;
+use gpssm::model::spec::{Predictor, ProcessNoiseSpec, SensorSpec};
 use gpssm::posterior::Posterior;
 use gpssm::posterior::mixture::standard_quantile;
 use gpssm::posterior::predict::Target;
-use gpssm::{
-    Functions, KernelSpec, MemorySink, Model, Points, Prior, Problem, Record, Sequence, Settings, sample,
-};
+use gpssm::{Functions, MemorySink, Model, Problem, Record, Sequence, Settings, sample};
 use gpssm_report::figures::{
     Bands, Calibration, OneStepSeries, Series, SurfaceData, figure_calibration, figure_free_run,
     figure_one_step, figure_states, figure_surface,
@@ -111,50 +104,11 @@ fn hidden() -> Result<Case, AnyError> {
     })
 }
 
-fn benchmark_truth(x: f64, u: f64) -> f64 {
-    0.5 * x + 25.0 * x / (1.0 + x * x) + 8.0 * u
-}
-
 /// The paper's benchmark, whose sensor does not see the sign of the state.
 fn benchmark() -> Result<Case, AnyError> {
-    let mut noise = Noise::new(3);
-    let u: Vec<f64> = (0..100).map(|t| (1.2 * (f64::from(t) + 1.0)).cos()).collect();
-    let mut x = vec![noise.normal(5f64.sqrt())];
-    for t in 0..99 {
-        let next = benchmark_truth(x[t], u[t]) + noise.normal(10f64.sqrt());
-        x.push(next);
-    }
-    let y: Vec<f64> = x.iter().map(|x| 0.05 * x * x + noise.normal(1.0)).collect();
-    let around = |median: f64| Prior::LogNormal { median, sigma: 1.0 };
-    let stationary = StationarySpec { sigma_f: Some(around(10.0)), ell: vec![around(3.0)], active: None };
-    let linear = LinearSpec { sigma: vec![around(1.0)], active: None };
-    let kernel = KernelSpec::Sum(vec![KernelSpec::Matern32(stationary), KernelSpec::Linear(linear)]);
-    let named = |name: &str| FunctionRef { name: name.into(), parameters: Vec::new() };
-    let mean = FunctionSpec::User(named("model B"));
-    let model = Model {
-        states: vec![StateSpec { transition: TransitionSpec::Gp { kernel, mean }, scale: Some(10.0) }],
-        process_noise: ProcessNoiseSpec::Diagonal(vec![ScalePrior::on_sd(around(3.0))]),
-        sensor: SensorSpec::Gaussian {
-            mean: Predictor::Functions(vec![named("squared")]),
-            noise: SensorNoiseSpec::Diagonal(vec![ScalePrior::on_sd(around(1.0))]),
-        },
-        initial: InitialSpec::Gaussian { mean: vec![0.0], sd: vec![5f64.sqrt()] },
-        standardise: false,
-        symmetries: vec![Symmetry {
-            flip: vec![0],
-            flip_parameters: Vec::new(),
-            orientation: Orientation::InputRaisesState { input: 0, state: 0 },
-        }],
-        ..Model::observed(1, 1)
-    };
-    let functions = Functions::new()
-        .with("model B", |z: &Points, _: &[f64], out: &mut [f64]| {
-            out.iter_mut().zip(z.column(0)).for_each(|(out, x)| *out = 0.3 * x + 7.5 * x / (1.0 + x * x));
-        })
-        .with("squared", |z: &Points, _: &[f64], out: &mut [f64]| {
-            out.iter_mut().zip(z.column(0)).for_each(|(out, x)| *out = 0.05 * x * x);
-        });
-    let record = Sequence::scalar(&y, Some(&u))?.into();
+    let model = benchmark::model(benchmark::kernel());
+    let record = benchmark::simulate(3, 99).record()?;
+    let functions = Functions::new();
     Ok(Case { name: "benchmark", title: "y = 0.05 x²", model, functions, record, names: Names::default() })
 }
 
@@ -256,7 +210,7 @@ fn single_figures(posterior: &Posterior, folder: &Path) -> Result<(), AnyError> 
     });
     let data = SurfaceData {
         labels: ["x".into(), "u".into(), "next x".into()],
-        truth: at(&benchmark_truth),
+        truth: at(&benchmark::truth),
         truth_name: "true transition function".into(),
         mean_function: at(&|x, _| 0.3 * x + 7.5 * x / (1.0 + x * x)),
         points: points.collect(),
@@ -267,7 +221,7 @@ fn single_figures(posterior: &Posterior, folder: &Path) -> Result<(), AnyError> 
     let t: Vec<f64> = (0..80).map(f64::from).collect();
     let x_star: Vec<Vec<f64>> = t.iter().map(|t| vec![12.0 * (0.21 * t).sin()]).collect();
     let u_star: Vec<Vec<f64>> = t.iter().map(|t| vec![(1.2 * t).cos()]).collect();
-    let truth: Vec<f64> = x_star.iter().zip(&u_star).map(|(x, u)| benchmark_truth(x[0], u[0])).collect();
+    let truth: Vec<f64> = x_star.iter().zip(&u_star).map(|(x, u)| benchmark::truth(x[0], u[0])).collect();
     let prediction = posterior.predict(&x_star, &u_star, Target::NextState)?;
     let n = 0..t.len();
     let quantile = |p: f64| n.clone().map(|i| prediction.quantile(i, 0, p)).collect::<Vec<f64>>();

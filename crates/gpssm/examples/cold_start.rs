@@ -24,47 +24,21 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use gpssm::benchmark::{self, Simulated};
 use gpssm::mcmc::settings::StartSettings;
 use gpssm::mcmc::sink::ChainDraws;
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
 use gpssm::model::kernel::{LinearSpec, StationarySpec};
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
-    StateSpec, TransitionSpec,
-};
-use gpssm::model::symmetry::{Orientation, Symmetry};
 use gpssm::posterior::Posterior;
 use gpssm::posterior::predict::Target;
 use gpssm::{
-    Error, Functions, KernelSpec, MemorySink, Model, Phase, Points, Prior, Problem, Progress, Sequence,
-    Settings, diagnostics, sample,
+    Error, Functions, KernelSpec, MemorySink, Model, Phase, Prior, Problem, Progress, Settings, diagnostics,
+    sample,
 };
-use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
-use rand_distr::StandardNormal;
 
-const T: usize = 200;
 /// Smoothing errors of wrong sign patterns are 6 and more.
 const RIGHT: f64 = 6.0;
 const AGREE: f64 = 1.05;
-
-fn truth(x: f64, u: f64) -> f64 {
-    0.5 * x + 25.0 * x / (1.0 + x * x) + 8.0 * u
-}
-
-/// States, inputs and outputs.
-fn simulate(seed: u64, length: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut normal = |sd: f64| sd * rng.sample::<f64, _>(StandardNormal);
-    let u: Vec<f64> = (0..=length).map(|t| (1.2 * (t as f64 + 1.0)).cos()).collect();
-    let mut x = vec![normal(5f64.sqrt())];
-    for t in 0..length {
-        let next = truth(x[t], u[t]) + normal(10f64.sqrt());
-        x.push(next);
-    }
-    let y = x.iter().map(|x| 0.05 * x * x + normal(1.0)).collect();
-    (x, u, y)
-}
 
 fn kernel(name: &str, ell: f64, around: impl Fn(f64) -> Prior) -> Option<KernelSpec> {
     let stationary = |active: Option<&str>| StationarySpec {
@@ -96,40 +70,9 @@ fn engine(name: &str) -> Option<DynamicsSpec> {
     })
 }
 
-fn model(kernel_name: &str, engine_name: &str, sigma: f64, ell: f64) -> Option<(Model, Functions)> {
+fn model(kernel_name: &str, engine_name: &str, sigma: f64, ell: f64) -> Option<Model> {
     let around = |median: f64| Prior::LogNormal { median, sigma };
-    let named = |name: &str| FunctionRef { name: name.into(), parameters: Vec::new() };
-    let mean = FunctionSpec::User(named("model B"));
-    let transition = TransitionSpec::Gp { kernel: kernel(kernel_name, ell, around)?, mean };
-    let model = Model {
-        states: vec![StateSpec { transition, scale: Some(10.0) }],
-        dynamics: engine(engine_name)?,
-        process_noise: ProcessNoiseSpec::Diagonal(vec![ScalePrior::on_sd(around(3.0))]),
-        sensor: SensorSpec::Gaussian {
-            mean: Predictor::Functions(vec![named("squared")]),
-            noise: SensorNoiseSpec::Diagonal(vec![ScalePrior::on_sd(around(1.0))]),
-        },
-        initial: InitialSpec::Gaussian { mean: vec![0.0], sd: vec![5f64.sqrt()] },
-        standardise: false,
-        symmetries: vec![Symmetry {
-            flip: vec![0],
-            flip_parameters: Vec::new(),
-            orientation: Orientation::InputRaisesState { input: 0, state: 0 },
-        }],
-        ..Model::observed(1, 1)
-    };
-    let functions = Functions::new()
-        .with("model B", |z: &Points, _: &[f64], out: &mut [f64]| {
-            for (out, x) in out.iter_mut().zip(z.column(0)) {
-                *out = 0.3 * x + 7.5 * x / (1.0 + x * x);
-            }
-        })
-        .with("squared", |z: &Points, _: &[f64], out: &mut [f64]| {
-            for (out, x) in out.iter_mut().zip(z.column(0)) {
-                *out = 0.05 * x * x;
-            }
-        });
-    Some((model, functions))
+    Some(Model { dynamics: engine(engine_name)?, ..benchmark::model(kernel(kernel_name, ell, around)?) })
 }
 
 /// Seconds that this thread has had of a processor, where the system tells.
@@ -172,9 +115,9 @@ struct TestSet {
 
 impl TestSet {
     fn new(seed: u64, n: usize) -> Self {
-        let (x, u, _) = simulate(seed + 1_000_000, n);
+        let Simulated { x, u, .. } = benchmark::simulate(seed + 1_000_000, n);
         Self {
-            f: x.iter().zip(&u).map(|(x, u)| truth(*x, *u)).collect(),
+            f: x.iter().zip(&u).map(|(x, u)| benchmark::truth(*x, *u)).collect(),
             x: x.iter().map(|x| vec![*x]).collect(),
             u: u.iter().map(|u| vec![*u]).collect(),
         }
@@ -271,12 +214,12 @@ fn main() -> Result<(), Error> {
     let mut together = Vec::new();
     let (mut right, mut agreeing) = (0, 0);
     for seed in from..to {
-        let Some((model, functions)) = model(&kernel, &engine, sigma, ell) else {
+        let Some(model) = model(&kernel, &engine, sigma, ell) else {
             eprintln!("kernel={kernel} engine={engine}: unknown, see the top of this example");
             std::process::exit(2)
         };
-        let (x, u, y) = simulate(seed, T);
-        let problem = Problem::new(model, &functions, Sequence::scalar(&y, Some(&u))?.into())?;
+        let simulated = benchmark::simulate(seed, benchmark::T);
+        let problem = Problem::new(model, &Functions::new(), simulated.record()?)?;
         let settings = Settings { seed, ..settings.clone() };
         let (sink, clock) = (MemorySink::new(), Mutex::new(Clock::default()));
         let report = sample(&problem, &settings, &sink, &|progress| {
@@ -293,7 +236,7 @@ fn main() -> Result<(), Error> {
         let chains = sink.into_chains();
         for (chain, draws) in report.chains.iter().zip(&chains) {
             let posterior = Posterior::new(&problem, std::slice::from_ref(draws))?;
-            let errors = test.errors(&posterior, draws, &x)?;
+            let errors = test.errors(&posterior, draws, &simulated.x)?;
             let mut trace = test.traces(&posterior)?;
             let learned = (0..problem.table().len()).filter(|&k| !problem.table().is_fixed(k));
             trace.extend(learned.map(|k| draws.theta.iter().map(|theta| theta[k].ln()).collect::<Vec<_>>()));

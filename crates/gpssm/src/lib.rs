@@ -60,6 +60,7 @@
 //! - [`linalg`], [`points`], [`scaling`], [`random`]: what these stand on
 
 pub mod assessment;
+pub mod benchmark;
 pub mod diagnostics;
 pub mod dynamics;
 pub mod error;

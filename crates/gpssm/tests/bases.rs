@@ -373,7 +373,6 @@ fn sweeps_report_jitter() {
 
 /// So are fresh sums.
 #[test]
-#[ignore = "long: cargo test --release -p gpssm --test bases -- --ignored"]
 fn sweeps_report_fresh_sums() {
     // B starts at time 1 and is summed anew where 1024 and 512 of its pairs are left.
     let long = sweep_info(vec![vec![-1.0], vec![1.0]], 1200);

@@ -1,15 +1,14 @@
 //! The cold start through its public interface: what it estimates on the way, and whether it finds the right signs.
 
+use gpssm::benchmark;
 use gpssm::mcmc::start::{Start, find_start};
-use gpssm::model::kernel::{LinearSpec, StationarySpec};
 use gpssm::model::orientation::orient;
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
-    FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
-    StateSpec, TransitionSpec, Value,
+    FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
+    TransitionSpec, Value,
 };
-use gpssm::model::symmetry::{Orientation, Symmetry};
-use gpssm::{Functions, KernelSpec, Model, Points, Prior, Problem, Record, Sequence, Settings};
+use gpssm::{Functions, Model, Prior, Problem, Record, Sequence, Settings};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;
 
@@ -105,50 +104,10 @@ fn evidences_of_the_stages_add_up() {
 }
 
 fn benchmark(seed: u64, length: usize) -> (Vec<f64>, Problem) {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut normal = |sd: f64| sd * rng.sample::<f64, _>(StandardNormal);
-    let u: Vec<f64> = (0..=length).map(|t| (1.2 * (t as f64 + 1.0)).cos()).collect();
-    let mut x = vec![normal(5f64.sqrt())];
-    for t in 0..length {
-        let next = 0.5 * x[t] + 25.0 * x[t] / (1.0 + x[t] * x[t]) + 8.0 * u[t] + normal(10f64.sqrt());
-        x.push(next);
-    }
-    let y: Vec<f64> = x.iter().map(|x| 0.05 * x * x + normal(1.0)).collect();
-    let around = |median: f64| Prior::LogNormal { median, sigma: 1.0 };
-    let stationary = StationarySpec { sigma_f: Some(around(10.0)), ell: vec![around(3.0)], active: None };
-    let linear = LinearSpec { sigma: vec![around(1.0)], active: None };
-    let kernel = KernelSpec::Sum(vec![KernelSpec::Matern32(stationary), KernelSpec::Linear(linear)]);
-    let named = |name: &str| FunctionRef { name: name.into(), parameters: Vec::new() };
-    let mean = FunctionSpec::User(named("model B"));
-    let model = Model {
-        states: vec![StateSpec { transition: TransitionSpec::Gp { kernel, mean }, scale: Some(10.0) }],
-        process_noise: ProcessNoiseSpec::Diagonal(vec![ScalePrior::on_sd(around(3.0))]),
-        sensor: SensorSpec::Gaussian {
-            mean: Predictor::Functions(vec![named("squared")]),
-            noise: SensorNoiseSpec::Diagonal(vec![ScalePrior::on_sd(around(1.0))]),
-        },
-        initial: InitialSpec::Gaussian { mean: vec![0.0], sd: vec![5f64.sqrt()] },
-        standardise: false,
-        symmetries: vec![Symmetry {
-            flip: vec![0],
-            flip_parameters: Vec::new(),
-            orientation: Orientation::InputRaisesState { input: 0, state: 0 },
-        }],
-        ..Model::observed(1, 1)
-    };
-    let functions = Functions::new()
-        .with("model B", |z: &Points, _: &[f64], out: &mut [f64]| {
-            for (out, x) in out.iter_mut().zip(z.column(0)) {
-                *out = 0.3 * x + 7.5 * x / (1.0 + x * x);
-            }
-        })
-        .with("squared", |z: &Points, _: &[f64], out: &mut [f64]| {
-            for (out, x) in out.iter_mut().zip(z.column(0)) {
-                *out = 0.05 * x * x;
-            }
-        });
-    let sequence = Sequence::scalar(&y, Some(&u)).unwrap();
-    (x, Problem::new(model, &functions, sequence.into()).unwrap())
+    let simulated = benchmark::simulate(seed, length);
+    let record = simulated.record().unwrap();
+    let problem = Problem::new(benchmark::model(benchmark::kernel()), &Functions::new(), record).unwrap();
+    (simulated.x, problem)
 }
 
 /// Starts whose path has the signs of the true one, or all of them mirrored.

@@ -9,10 +9,10 @@ use gpssm_io::config::RunFile;
 use gpssm_io::fit::{Fit, LoadedRun};
 
 use crate::args::{DemoArgs, Speech};
-use crate::benchmark::{self, Simulated};
 use crate::commands::{fit, report};
 use crate::failure::{Failure, code};
 use crate::output::Output;
+use gpssm::benchmark::{self, Simulated};
 
 /// What is assumed about the benchmark: the paper's wrong "model B" as the mean of f.
 const MODEL: &str = include_str!("demo.toml");

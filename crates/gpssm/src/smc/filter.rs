@@ -146,7 +146,6 @@ fn run<R: Rng>(
         n_x,
         population,
         weights: vec![1.0 / options.n_particles as f64; options.n_particles],
-        uniform: true,
         log_evidence: 0.0,
         states: vec![0.0; sequence.n_rows() * options.n_particles * n_x],
         ancestors: vec![0; sequence.length() * options.n_particles],
@@ -176,8 +175,6 @@ struct Pass<'a> {
     population: Population<'a>,
     /// Normalised w_t.
     weights: Vec<f64>,
-    /// Whether the weights are equal whatever the particles: nothing was observed.
-    uniform: bool,
     log_evidence: f64,
     /// States (t, particle, dimension) and ancestors (t - 1, particle).
     states: Vec<f64>,
@@ -251,7 +248,6 @@ impl Pass<'_> {
     /// w_t = p(y_t | x_t), normalised; a state that is not finite gets weight zero.
     fn weigh(&mut self, t: usize) -> Result<(), FilterError> {
         let y = self.sequence.y(t);
-        self.uniform = y.iter().all(|y| y.is_nan());
         let x = &self.states[self.generation(t)];
         self.z.set_states(x, self.n_x, self.sequence.u(t));
         self.weights.fill(0.0);
@@ -293,7 +289,6 @@ impl Pass<'_> {
             Some(x_ref) => Some(self.reference_ancestor(t, x_ref, rng)?),
             None => None,
         };
-        let mut uniform = self.uniform;
         if let Some(lookahead) = &lookahead {
             // Ancestors by v = w_{t-1} p(y_t | path).
             for (i, w) in self.weights.iter_mut().enumerate() {
@@ -301,11 +296,8 @@ impl Pass<'_> {
             }
             let log_mean = normalise(&mut self.weights).ok_or_else(|| self.dead(t))?;
             self.log_evidence += log_mean + (n as f64).ln();
-            uniform &= self.sequence.y(t).iter().all(|y| y.is_nan());
         }
-        // Systematic resampling of equal weights would keep every line alive: where nothing was observed
-        // the lines must still meet, or their number would grow with the gap.
-        let scheme = if uniform { Resampling::Multinomial } else { self.options.resampling };
+        let scheme = self.options.resampling.for_weights(&self.weights);
         let mut ancestors = match j {
             Some(j) => scheme.draw_given(&self.weights, n, j, rng),
             None => scheme.draw(&self.weights, n, rng),
@@ -330,7 +322,6 @@ impl Pass<'_> {
         ancestors.extend(j);
         if lookahead.is_some() {
             self.weights.fill(1.0 / n as f64);
-            self.uniform = true;
         } else {
             self.weigh(t)?;
         }

@@ -5,6 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::weights::index_at;
 
+/// Mean of v (v - 1), v being numbers of children, below which the systematic scheme is left: see
+/// [`Resampling::for_weights`]. Of 0, 0.25, 0.5 and 1 the first is slow and mixes worse where sensors are precise; the
+/// others differ little.
+const FEWEST_MEETINGS: f64 = 0.5;
+
 /// How ancestors are drawn. Both schemes give each particle the ancestor i with probability w_i.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -17,6 +22,25 @@ pub enum Resampling {
 }
 
 impl Resampling {
+    /// The scheme for given weights: multinomial where systematic resampling would keep nearly every line alive.
+    ///
+    /// Two particles have the same parent with probability m / (N - 1), where m is the mean of v (v - 1) over the
+    /// numbers v of children. With weights that are all but equal (nothing was observed, or the proposal is
+    /// fully adapted to a precise sensor) m is near zero for the systematic scheme and 1 for the multinomial one:
+    /// lines would hardly meet, and the particle tree, its memory and its cost would grow with the record. The
+    /// choice looks at nothing but the weights, and treats all particles alike; so both schemes' exactness
+    /// carries over.
+    pub fn for_weights(self, weights: &[f64]) -> Self {
+        let n = weights.len() as f64;
+        let pairs = |w: &f64| {
+            let expected = n * w;
+            let (least, rest) = (expected.floor(), expected.fract());
+            least * (least - 1.0) + 2.0 * rest * least
+        };
+        let meeting = weights.iter().map(pairs).sum::<f64>() / n;
+        if meeting < FEWEST_MEETINGS { Self::Multinomial } else { self }
+    }
+
     /// Ancestors of all particles.
     pub fn draw<R: Rng + ?Sized>(self, weights: &[f64], n: usize, rng: &mut R) -> Vec<usize> {
         match self {
@@ -91,6 +115,36 @@ fn systematic(weights: &[f64], points: impl Iterator<Item = f64>) -> Vec<usize> 
 mod tests {
     use super::*;
     use rand::{SeedableRng, rngs::ChaCha8Rng};
+
+    /// The mean of v (v - 1) that decides on the scheme is that of the systematic scheme.
+    #[test]
+    fn lines_that_would_hardly_meet_are_drawn_multinomially() {
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let n = 20;
+        for spread in [0.0, 0.3, 0.6, 1.0, 1.5, 3.0] {
+            let mut weights: Vec<f64> = (0..n).map(|i| (spread * (i as f64 / 19.0 - 0.5)).exp()).collect();
+            let sum: f64 = weights.iter().sum();
+            weights.iter_mut().for_each(|w| *w /= sum);
+            let repetitions = 2000;
+            let mut pairs = 0;
+            for _ in 0..repetitions {
+                let ancestors = Resampling::Systematic.draw(&weights, n, &mut rng);
+                pairs += (0..n)
+                    .map(|i| ancestors.iter().filter(|a| **a == i).count())
+                    .map(|v| v * v.saturating_sub(1))
+                    .sum::<usize>();
+            }
+            let meeting = pairs as f64 / (n * repetitions) as f64;
+            assert!((meeting - FEWEST_MEETINGS).abs() > 0.01, "spread {spread} decides nothing");
+            let scheme = Resampling::Systematic.for_weights(&weights);
+            assert_eq!(
+                scheme == Resampling::Multinomial,
+                meeting < FEWEST_MEETINGS,
+                "spread {spread}: {meeting}"
+            );
+            assert_eq!(Resampling::Multinomial.for_weights(&weights), Resampling::Multinomial);
+        }
+    }
 
     /// Each particle has ancestor i with probability w_i, also given that the reference's is drawn from w.
     #[test]

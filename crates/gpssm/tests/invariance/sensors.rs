@@ -16,10 +16,6 @@ fn observed(y: &[f64]) -> Vec<usize> {
     (0..y.len()).filter(|&k| !y[k].is_nan()).collect()
 }
 
-pub fn is_missing(y: &[f64]) -> bool {
-    observed(y).is_empty()
-}
-
 /// Rows and columns of a square matrix.
 fn part(a: &[f64], n: usize, of: &[usize]) -> Vec<f64> {
     of.iter().flat_map(|&i| of.iter().map(move |&j| a[i * n + j])).collect()

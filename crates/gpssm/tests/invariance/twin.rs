@@ -16,7 +16,7 @@ use super::gaussian_process::{Gaussian, Pair, log_joint, noise, pairs_of, predic
 use super::matrix::{cholesky, log_gaussian, times_transposed};
 use super::mutant::Mutant;
 use super::sampler::{Replicate, sample_gaussian, sample_initial};
-use super::sensors::{condition, is_missing, log_density};
+use super::sensors::{condition, log_density};
 
 type Path = Vec<Vec<f64>>;
 
@@ -35,8 +35,6 @@ struct Particles {
     paths: Vec<Path>,
     /// w_t up to a factor.
     log_w: Vec<f64>,
-    /// Whether nothing was observed that tells particles apart: then resampling is multinomial.
-    blind: bool,
     log_evidence: f64,
 }
 
@@ -51,6 +49,19 @@ fn normalise(log_w: &[f64]) -> (Vec<f64>, f64) {
     let largest = log_w.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = log_w.iter().map(|w| (w - largest).exp()).sum();
     (log_w.iter().map(|w| (w - largest).exp() / sum).collect(), largest + sum.ln())
+}
+
+/// Whether systematic resampling gives fewer than half a pair of siblings (in order) for each particle: the scheme
+/// is then left for the multinomial one. A particle has k or k + 1 children, n v of them on average.
+fn lines_hardly_meet(v: &[f64]) -> bool {
+    let n = v.len() as f64;
+    let mut pairs = 0.0;
+    for v in v {
+        let k = (n * v).floor();
+        let one_more = n * v - k;
+        pairs += (1.0 - one_more) * k * (k - 1.0) + one_more * (k + 1.0) * k;
+    }
+    pairs < 0.5 * n
 }
 
 /// The index that a point of [0, 1) falls on.
@@ -216,7 +227,7 @@ impl<'a> Twin<'a> {
         let mut paths: Vec<Path> = (1..n).map(|_| vec![draw()]).collect();
         paths.push(vec![if self.is(Mutant::StartRedrawn) { draw() } else { self.x_ref[0].clone() }]);
         match given_output {
-            Some((log_evidence, _)) => Particles { paths, log_w: vec![0.0; n], blind: true, log_evidence },
+            Some((log_evidence, _)) => Particles { paths, log_w: vec![0.0; n], log_evidence },
             None => self.weigh(0, paths, 0.0),
         }
     }
@@ -225,14 +236,13 @@ impl<'a> Twin<'a> {
     fn weigh(&self, t: usize, paths: Vec<Path>, log_evidence: f64) -> Particles {
         let log_w: Vec<f64> = paths.iter().map(|path| self.log_likelihood(t, &path[t])).collect();
         let log_mean = normalise(&log_w).1 - (paths.len() as f64).ln();
-        let blind = is_missing(self.sequence.y(t));
-        Particles { paths, log_w, blind, log_evidence: log_evidence + log_mean }
+        Particles { paths, log_w, log_evidence: log_evidence + log_mean }
     }
 
     /// Generation t from generation t - 1.
     fn step(&self, t: usize, particles: &Particles, rng: &mut ChaCha8Rng) -> Particles {
         let Particles { paths, log_w, .. } = particles;
-        let (mut blind, mut log_evidence) = (particles.blind, particles.log_evidence);
+        let mut log_evidence = particles.log_evidence;
         let n = paths.len();
         let mut proposals: Vec<Gaussian> = paths.iter().map(|path| self.proposal(path)).collect();
         let mut log_v = log_w.clone();
@@ -243,11 +253,11 @@ impl<'a> Twin<'a> {
                 proposals[i] = posterior;
             }
             log_evidence += normalise(&log_v).1 - normalise(log_w).1;
-            blind &= is_missing(self.sequence.y(t));
         }
-        let scheme = if blind { Resampling::Multinomial } else { self.case.resampling };
+        let v = normalise(&log_v).0;
+        let scheme = if lines_hardly_meet(&v) { Resampling::Multinomial } else { self.case.resampling };
         let ancestor_weights = self.ancestor_weights(particles, &log_v);
-        let ancestors = self.ancestors(&normalise(&log_v).0, &ancestor_weights, scheme, rng);
+        let ancestors = self.ancestors(&v, &ancestor_weights, scheme, rng);
 
         let mut next: Vec<Path> = ancestors.iter().map(|&a| paths[a].clone()).collect();
         for (path, &a) in next.iter_mut().zip(&ancestors).take(n - 1) {
@@ -256,7 +266,7 @@ impl<'a> Twin<'a> {
         let of_reference = self.successor(&next[n - 1][t - 1], &self.x_ref[t]);
         next[n - 1].push(of_reference);
         if self.case.adapted() {
-            return Particles { paths: next, log_w: vec![0.0; n], blind: true, log_evidence };
+            return Particles { paths: next, log_w: vec![0.0; n], log_evidence };
         }
         self.weigh(t, next, log_evidence)
     }

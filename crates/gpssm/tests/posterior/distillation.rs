@@ -1,85 +1,25 @@
 //! The distilled model against the mixture, on the benchmark of the paper's section 6.1.
 
-use gpssm::model::kernel::{LinearSpec, StationarySpec};
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
-    StateSpec, TransitionSpec,
-};
-use gpssm::model::symmetry::{Orientation, Symmetry};
+use gpssm::benchmark::{self, Simulated};
 use gpssm::posterior::WeightedDraw;
 use gpssm::posterior::distil::DistilOptions;
 use gpssm::posterior::distilled::{Distilled, DistilledFunction};
 use gpssm::posterior::predict::Target;
-use gpssm::{
-    Functions, KernelSpec, MemorySink, Model, Points, Posterior, Prior, Problem, Sequence, Settings, sample,
-};
+use gpssm::{Functions, MemorySink, Posterior, Problem, Settings, sample};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;
 
-const T: usize = 200;
-
-fn simulate(seed: u64) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut normal = |sd: f64| sd * rng.sample::<f64, _>(StandardNormal);
-    let u: Vec<f64> = (0..=T).map(|t| (1.2 * (t as f64 + 1.0)).cos()).collect();
-    let mut x = vec![normal(5f64.sqrt())];
-    for t in 0..T {
-        x.push(0.5 * x[t] + 25.0 * x[t] / (1.0 + x[t] * x[t]) + 8.0 * u[t] + normal(10f64.sqrt()));
-    }
-    let y = x.iter().map(|x| 0.05 * x * x + normal(1.0)).collect();
-    (x, u, y)
-}
+const T: usize = benchmark::T;
 
 fn problem(seed: u64) -> Problem {
-    let around = |median: f64| Prior::LogNormal { median, sigma: 1.0 };
-    let kernel = KernelSpec::Sum(vec![
-        KernelSpec::Matern32(StationarySpec {
-            sigma_f: Some(around(10.0)),
-            ell: vec![around(3.0)],
-            active: None,
-        }),
-        KernelSpec::Linear(LinearSpec { sigma: vec![around(1.0)], active: None }),
-    ]);
-    let named = |name: &str| FunctionRef { name: name.into(), parameters: Vec::new() };
-    let model = Model {
-        states: vec![StateSpec {
-            transition: TransitionSpec::Gp { kernel, mean: FunctionSpec::User(named("model B")) },
-            scale: Some(10.0),
-        }],
-        process_noise: ProcessNoiseSpec::Diagonal(vec![ScalePrior::on_sd(around(3.0))]),
-        sensor: SensorSpec::Gaussian {
-            mean: Predictor::Functions(vec![named("squared")]),
-            noise: SensorNoiseSpec::Diagonal(vec![ScalePrior::on_sd(around(1.0))]),
-        },
-        initial: InitialSpec::Gaussian { mean: vec![0.0], sd: vec![5f64.sqrt()] },
-        standardise: false,
-        symmetries: vec![Symmetry {
-            flip: vec![0],
-            flip_parameters: Vec::new(),
-            orientation: Orientation::InputRaisesState { input: 0, state: 0 },
-        }],
-        ..Model::observed(1, 1)
-    };
-    let functions = Functions::new()
-        .with("model B", |z: &Points, _: &[f64], out: &mut [f64]| {
-            for (out, x) in out.iter_mut().zip(z.column(0)) {
-                *out = 0.3 * x + 7.5 * x / (1.0 + x * x);
-            }
-        })
-        .with("squared", |z: &Points, _: &[f64], out: &mut [f64]| {
-            for (out, x) in out.iter_mut().zip(z.column(0)) {
-                *out = 0.05 * x * x;
-            }
-        });
-    let (_, u, y) = simulate(seed);
-    Problem::new(model, &functions, Sequence::scalar(&y, Some(&u)).unwrap().into()).unwrap()
+    let record = benchmark::simulate(seed, T).record().unwrap();
+    Problem::new(benchmark::model(benchmark::kernel()), &Functions::new(), record).unwrap()
 }
 
 /// Draws near the truth: the true path with errors of its smoothing distribution's size, and theta near what is learned.
 fn near_truth(seed: u64) -> Posterior {
     let problem = problem(seed);
-    let (x, _, _) = simulate(seed);
+    let x = benchmark::simulate(seed, T).x;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut normal = move || rng.sample::<f64, _>(StandardNormal);
     let draws = (0..30).map(|_| {
@@ -102,7 +42,7 @@ fn near_truth(seed: u64) -> Posterior {
 
 /// RMSE of the distilled mean against the mixture mean, over the sd of the latter, on a fresh record; the same for the sd.
 fn errors(posterior: &Posterior, distilled: &Distilled, seed: u64) -> (f64, f64) {
-    let (x, u, _) = simulate(seed);
+    let Simulated { x, u, .. } = benchmark::simulate(seed, T);
     let points: Vec<Vec<f64>> = x[..T].iter().map(|x| vec![*x]).collect();
     let inputs: Vec<Vec<f64>> = u[..T].iter().map(|u| vec![*u]).collect();
     let mixture = posterior.predict(&points, &inputs, Target::Function).unwrap();

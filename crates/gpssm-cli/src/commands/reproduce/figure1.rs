@@ -9,9 +9,9 @@ use gpssm_report::figures::{Series, SurfaceData, figure_states, figure_surface};
 use super::fitted::Task;
 use super::rows::ROWS;
 use crate::args::Speech;
-use crate::benchmark;
 use crate::failure::Failure;
 use crate::monitor::Voice;
+use gpssm::benchmark;
 
 /// Arguments of `gpssm reproduce figure1`.
 #[derive(Debug, Args)]

@@ -17,9 +17,9 @@ use serde_json::json;
 use super::cache::Cache;
 use super::rows::{ROWS, Row};
 use crate::args::Speech;
-use crate::benchmark::{self, Simulated};
 use crate::failure::Failure;
 use crate::table::Table;
+use gpssm::benchmark::{self, Simulated};
 
 /// Arguments of `gpssm reproduce table1`.
 #[derive(Debug, Args)]

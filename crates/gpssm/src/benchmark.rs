@@ -5,13 +5,24 @@
 //! y_t     = 0.05 x_t^2 + e_t,                              e_t ~ N(0, 1),  u_t = cos(1.2 (t + 1))
 //! ```
 //!
-//! The sensor does not see the sign of x.
+//! The sensor does not see the sign of x; the mean function of the learned transition is the paper's wrong "model B".
 
-use gpssm::posterior::Posterior;
-use gpssm::posterior::predict::Target;
-use gpssm::{Error, Points};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;
+
+use crate::error::Error;
+use crate::model::kernel::{KernelSpec, LinearSpec, StationarySpec};
+use crate::model::prior::Prior;
+use crate::model::scale_prior::ScalePrior;
+use crate::model::spec::{
+    FunctionSpec, InitialSpec, Model, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
+    TransitionSpec,
+};
+use crate::model::symmetry::{Orientation, Symmetry};
+use crate::points::Points;
+use crate::posterior::Posterior;
+use crate::posterior::predict::Target;
+use crate::record::{Record, Sequence};
 
 /// Transitions of a training record.
 pub const T: usize = 200;
@@ -32,6 +43,45 @@ pub struct Simulated {
     pub u: Vec<f64>,
     /// y_{0:T}.
     pub y: Vec<f64>,
+}
+
+impl Simulated {
+    /// What a fit may see of it.
+    pub fn record(&self) -> Result<Record, Error> {
+        Ok(Sequence::scalar(&self.y, Some(&self.u))?.into())
+    }
+}
+
+/// A model to learn it with: mean function model B, and the mirror image settled by "u raises x".
+pub fn model(kernel: KernelSpec) -> Model {
+    let mean = FunctionSpec::Formula("0.3*x + 7.5*x/(1 + x^2)".into());
+    Model {
+        states: vec![StateSpec { transition: TransitionSpec::Gp { kernel, mean }, scale: Some(10.0) }],
+        process_noise: ProcessNoiseSpec::Diagonal(vec![ScalePrior::on_sd(around(3.0))]),
+        sensor: SensorSpec::Gaussian {
+            mean: Predictor::Formulas(vec!["0.05*x^2".into()]),
+            noise: SensorNoiseSpec::Diagonal(vec![ScalePrior::on_sd(around(1.0))]),
+        },
+        initial: InitialSpec::Gaussian { mean: vec![0.0], sd: vec![P_0.sqrt()] },
+        standardise: false,
+        symmetries: vec![Symmetry {
+            flip: vec![0],
+            flip_parameters: Vec::new(),
+            orientation: Orientation::InputRaisesState { input: 0, state: 0 },
+        }],
+        ..Model::observed(1, 1)
+    }
+}
+
+/// A kernel for it: Matern-3/2 + linear with wide priors.
+pub fn kernel() -> KernelSpec {
+    let stationary = StationarySpec { sigma_f: Some(around(10.0)), ell: vec![around(3.0)], active: None };
+    let linear = LinearSpec { sigma: vec![around(1.0)], active: None };
+    KernelSpec::Sum(vec![KernelSpec::Matern32(stationary), KernelSpec::Linear(linear)])
+}
+
+fn around(median: f64) -> Prior {
+    Prior::LogNormal { median, sigma: 1.0 }
 }
 
 /// f(x, u).
