@@ -27,7 +27,12 @@ impl Layout {
 
     /// A sequence of the file as the model sees it.
     pub fn apply(self, sequence: &Sequence) -> Result<Sequence, Error> {
-        let rows = || (0..sequence.n_rows()).step_by(self.every);
+        self.apply_from(sequence, 0)
+    }
+
+    /// The same, beginning with this row.
+    fn apply_from(self, sequence: &Sequence, first: usize) -> Result<Sequence, Error> {
+        let rows = || (first..sequence.n_rows()).step_by(self.every);
         let y = rows().map(|t| sequence.y(t).to_vec()).collect();
         let u = match sequence.n_u() {
             0 => Vec::new(),
@@ -46,8 +51,10 @@ pub struct FreeRun {
     pub warnings: Vec<Warning>,
 }
 
-/// Paths that follow the outputs of the first `n_init` rows (at least one) and then run free. Between rows that the
-/// model does not see they are straight lines.
+/// Paths that follow the outputs of the first `n_init` rows (at least one) and then run free.
+///
+/// A model of every k-th row runs k times, each time from another of the first k rows, so that every row is predicted. Where fewer
+/// than k rows set the state it runs once, and the rows between lie on straight lines.
 pub fn free_run(
     posterior: &Posterior,
     sequence: &Sequence,
@@ -56,11 +63,25 @@ pub fn free_run(
     options: &SimulateOptions,
     on_progress: &dyn Fn(usize, usize) -> bool,
 ) -> Result<FreeRun, Error> {
-    let seen = layout.apply(sequence)?;
-    let n_head = n_init.div_ceil(layout.every).clamp(1, seen.n_rows());
-    let y: Vec<Vec<f64>> = (0..n_head).map(|t| seen.y(t).to_vec()).collect();
-    let inputs: Vec<Vec<f64>> = (0..seen.n_rows()).map(|t| seen.u(t).to_vec()).collect();
-    let filter = OnlineOptions { seed: options.seed, ..OnlineOptions::default() };
-    let run = posterior.simulate_from_record(&y, &inputs, options, &filter, on_progress)?;
-    Ok(FreeRun { y: run.y.stretched(layout.every, sequence.n_rows()), warnings: run.warnings })
+    let every = layout.every;
+    let in_turn = n_init >= every && sequence.n_rows() >= 2 * every;
+    let mut parts = Vec::new();
+    let mut warnings: Vec<Warning> = Vec::new();
+    for first in 0..if in_turn { every } else { 1 } {
+        let seen = layout.apply_from(sequence, first)?;
+        let n_head = n_init.saturating_sub(first).div_ceil(every).clamp(1, seen.n_rows());
+        let y: Vec<Vec<f64>> = (0..n_head).map(|t| seen.y(t).to_vec()).collect();
+        let inputs: Vec<Vec<f64>> = (0..seen.n_rows()).map(|t| seen.u(t).to_vec()).collect();
+        let filter = OnlineOptions { seed: options.seed, ..OnlineOptions::default() };
+        let run = posterior.simulate_from_record(&y, &inputs, options, &filter, on_progress)?;
+        parts.push(run.y);
+        if warnings.is_empty() {
+            warnings = run.warnings;
+        }
+    }
+    let y = match in_turn {
+        true => Ensemble::interleaved(&parts, sequence.n_rows()),
+        false => parts[0].stretched(every, sequence.n_rows()),
+    };
+    Ok(FreeRun { y, warnings })
 }

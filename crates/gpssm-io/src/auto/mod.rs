@@ -196,7 +196,7 @@ pub fn choose(
     settle(&mut chosen, &winner.candidate, data, given);
     if winner.candidate.layout.every > 1 {
         choice.notes.push(format!(
-            "the record is sampled fast: free runs are better from every {}th row, and straight lines between them",
+            "the record is sampled fast: free runs are better with every {}th row, each row from those so far before it",
             winner.candidate.layout.every
         ));
     }
@@ -264,6 +264,8 @@ fn dynamics(n_rows: usize, inducing: usize) -> DynamicsSpec {
 
 /// Output and input lags of candidates, the simpler first.
 const SHAPES: [(usize, usize); 5] = [(1, 1), (1, 3), (2, 4), (4, 5), (9, 9)];
+/// As many of them are tried on every row of a record that is sampled fast.
+const FAST_SHAPES: usize = 3;
 /// The same for thinned records.
 const THINNED: [(usize, usize); 3] = [(1, 2), (2, 3), (3, 3)];
 
@@ -314,7 +316,9 @@ fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String>) -> Vec<C
             }
         }
     };
-    SHAPES.iter().for_each(|shape| add(*shape, 1));
+    // Where rows are alike, many of them in a row tell little.
+    let n_shapes = if thinnings.is_empty() { SHAPES.len() } else { FAST_SHAPES };
+    SHAPES[..n_shapes].iter().for_each(|shape| add(*shape, 1));
     for &every in &thinnings {
         // A dead time in rows of the file is shorter in thinned rows; the first of them covers it.
         THINNED.iter().for_each(|shape| add(*shape, every));

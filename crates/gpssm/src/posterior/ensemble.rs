@@ -77,6 +77,22 @@ impl Ensemble {
         Self::new(self.n_samples, n_rows, self.n_channels, values)
     }
 
+    /// Rows of these tables in turn: row 0 of each, then row 1 of each, and so on, `n_rows` in all. Tables may have one row
+    /// less than the first; samples that not all of them have are left out.
+    #[must_use]
+    pub fn interleaved(parts: &[Self], n_rows: usize) -> Self {
+        let n_samples = parts.iter().map(|part| part.n_samples).min().unwrap_or(0);
+        let n_channels = parts.first().map_or(0, |part| part.n_channels);
+        let mut values = Vec::with_capacity(n_samples * n_rows * n_channels);
+        for i in 0..n_samples {
+            for t in 0..n_rows {
+                let row = t / parts.len();
+                values.extend_from_slice(&parts[t % parts.len()].sample(i)[row * n_channels..][..n_channels]);
+            }
+        }
+        Self::new(n_samples, n_rows, n_channels, values)
+    }
+
     /// Every sample so many times as far from the median of its entry.
     #[must_use]
     pub fn widened(&self, factor: f64) -> Self {
@@ -217,6 +233,13 @@ mod tests {
         assert_eq!(stretched.sample(0), [0.0, 2.0, 4.0, 4.0]);
         assert_eq!(stretched.sample(1), [1.0, 0.0, -1.0, -1.0]);
         assert_eq!(samples.stretched(1, 2), samples);
+    }
+
+    #[test]
+    fn rows_of_several_tables_come_in_turn() {
+        let a = Ensemble::new(2, 2, 1, vec![0.0, 2.0, 10.0, 12.0]);
+        let b = Ensemble::new(1, 1, 1, vec![1.0]);
+        assert_eq!(Ensemble::interleaved(&[a, b], 3), Ensemble::new(1, 3, 1, vec![0.0, 1.0, 2.0]));
     }
 
     #[test]
