@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::distil::{DistilArgs, ThinArgs};
+use crate::commands::evaluate::EvaluateArgs;
 use crate::commands::filter::FilterArgs;
 use crate::commands::predict::PredictArgs;
 use crate::commands::reproduce::Reproduce;
@@ -58,6 +59,8 @@ pub enum Command {
     Smooth(FilterArgs),
     /// How good a free run or a prediction is on a new record, beside simple models.
     Score(ScoreArgs),
+    /// Fit one record, run free over another, and score it beside simple models.
+    Evaluate(Box<EvaluateArgs>),
     /// Which of several fitted models predicts a record best.
     Compare(CompareArgs),
     /// A few draws that stand for all, with what that loses.
@@ -87,6 +90,7 @@ pub struct Speech {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gpssm fit gas.csv --y co2 --u gas --dt 9 -o gas.zarr
+  gpssm fit gas.csv --y co2 --u gas --states auto
   gpssm fit gas.csv --y co2 --u gas --states 2 --kernel 'matern52 + linear' --dry-run
   gpssm fit model.toml --set sampler.draws=1000 --seed 7
   gpssm fit polio.csv --model polio.toml
@@ -124,7 +128,14 @@ pub struct FitArgs {
     /// Use every k-th row of each sequence.
     #[arg(long, value_name = "K", help_heading = "Data")]
     pub every: Option<String>,
-    /// Number of states; the first ones are seen with noise, the others are hidden [default: one for each output].
+    /// So many past values of each input are inputs, too.
+    #[arg(long, value_name = "N", help_heading = "Data")]
+    pub input_lags: Option<String>,
+    /// Rows from an input to the first output that sees it [default: 1].
+    #[arg(long, value_name = "N", help_heading = "Data")]
+    pub delay: Option<String>,
+    /// Number of states, or auto: lags, delay, thinning, kernel and prior chosen from the record. The first states are
+    /// seen with noise, the others are hidden [default: one for each output].
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub states: Option<String>,
     /// So many past values of each output are states, too.
@@ -177,7 +188,7 @@ pub struct FitArgs {
     pub dry_run: bool,
     /// Go on with this run, after a crash or for more draws (--draws).
     #[arg(long, value_name = "RUN", conflicts_with_all = ["input", "model", "out", "overwrite", "set", "chain_id",
-        "y", "u", "time", "dt", "sequence", "rows", "every", "states", "lags", "kernel", "mean", "sensor", "dynamics",
+        "y", "u", "time", "dt", "sequence", "rows", "every", "input_lags", "delay", "states", "lags", "kernel", "mean", "sensor", "dynamics",
         "tune", "chains", "particles", "seed", "dry_run"])]
     pub resume: Option<PathBuf>,
     /// What is said.
@@ -214,6 +225,8 @@ impl FitArgs {
             ("--sequence", self.sequence.clone()),
             ("--rows", self.rows.clone()),
             ("--every", self.every.clone()),
+            ("--input-lags", self.input_lags.clone()),
+            ("--delay", self.delay.clone()),
             ("--states", self.states.clone()),
             ("--lags", self.lags.clone()),
             ("--kernel", self.kernel.clone()),

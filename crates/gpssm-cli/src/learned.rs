@@ -78,7 +78,7 @@ impl Learned {
         let data = &self.run.data;
         let or =
             |given: &[String], own: &[String]| if given.is_empty() { own.to_vec() } else { given.to_vec() };
-        for (option, given, own) in [("--y", &args.y, model.n_y), ("--u", &args.u, model.n_u)] {
+        for (option, given, own) in [("--y", &args.y, model.n_y), ("--u", &args.u, data.u.len())] {
             if !given.is_empty() && given.len() != own {
                 let message = format!("{option}: {} columns, but the model has {own}", given.len());
                 return Err(Failure::input(message));
@@ -93,6 +93,8 @@ impl Learned {
             sequence: data.sequence.clone(),
             rows,
             every: args.every.or(data.every),
+            input_lags: data.input_lags,
+            delay: data.delay,
         })
     }
 
@@ -101,10 +103,10 @@ impl Learned {
         read_record(path, &self.columns(args)?).map_err(Failure::input)
     }
 
-    /// Inputs alone, one list of rows for each sequence.
+    /// Inputs alone as they stand in the file, one list of rows for each sequence.
     pub fn inputs(&self, path: &Path, args: &RecordArgs) -> Result<Data, Failure> {
         let columns = self.columns(args)?;
-        let columns = Columns { y: columns.u, u: Vec::new(), ..columns };
+        let columns = Columns { y: columns.u, u: Vec::new(), input_lags: None, delay: None, ..columns };
         let data = read_record(path, &columns).map_err(Failure::input)?;
         for sequence in data.record.sequences() {
             if let Some(t) = (0..sequence.n_rows()).find(|t| sequence.y(*t).iter().any(|u| u.is_nan())) {
@@ -135,7 +137,8 @@ impl Learned {
     }
 }
 
-fn parse_rows(text: &str) -> Result<(usize, usize), Failure> {
+/// `first:last`, counted from 1.
+pub fn parse_rows(text: &str) -> Result<(usize, usize), Failure> {
     let parts = text.split_once(':').map(|(from, to)| (from.trim().parse(), to.trim().parse()));
     match parts {
         Some((Ok(from), Ok(to))) if 1 <= from && from <= to => Ok((from, to)),

@@ -46,6 +46,7 @@ fn dispatch(command: &Command, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         Command::Filter(args) => commands::filter::filter(args),
         Command::Smooth(args) => commands::filter::smooth(args),
         Command::Score(args) => commands::score::score(args),
+        Command::Evaluate(args) => commands::evaluate::run(args, stop),
         Command::Compare(args) => commands::score::compare(args),
         Command::Thin(args) => commands::distil::thin(args),
         Command::Reproduce { what } => commands::reproduce::run(what, stop),

@@ -57,6 +57,22 @@ fn with_file(line: &str, content: &str, says: &[&'static str]) -> Case {
     Case { files: vec![("p.csv", content.into())], ..typed(line, says) }
 }
 
+/// Two parts of a record, and lags of inputs.
+fn evaluations() -> Vec<Case> {
+    vec![
+        typed("evaluate --train data.csv --split 1.5 --y y --u u", &["--split 1.5", "between 0 and 1"]),
+        typed("evaluate --train data.csv --y y", &["--test"]),
+        typed("evaluate --train none.csv --split 0.5 --y y", &["none.csv", "no such file"]),
+        typed("evaluate --train data.csv --split 0.5 --y z", &["data.csv", "'z'"]),
+        typed("evaluate --train data.csv --split 0.5 --y y --states many", &["--states many", "auto"]),
+        typed("evaluate --train data.csv --split 0.5 --y y --paths 0", &["--paths 0"]),
+        typed("fit data.csv --y y --input-lags 2", &["input_lags and delay need inputs"]),
+        typed("fit data.csv --y y --u u --delay 5000", &["5000", "at most 1000"]),
+        option("--set sampler.hold_states=true", &["sampler.hold_states", "start_at"]),
+        typed("reproduce real --data nowhere", &["nowhere", "no such folder"]),
+    ]
+}
+
 const RECORD: &str = "t,u,y\n0,1,0.1\n0.1,2,0.4\n0.2,1,0.3\n0.3,0,0.1\n0.4,1,0.2\n0.5,0,0.1\n";
 
 fn tables() -> Vec<Case> {
@@ -428,8 +444,10 @@ fn faults(template: &Path, case: &Case) -> Vec<String> {
 #[test]
 fn every_bad_input_gets_its_one_line() {
     let template = folder_with_run();
-    let cases: Vec<Case> =
-        [tables(), run_files(), options(), stores(), posteriors()].into_iter().flatten().collect();
+    let cases: Vec<Case> = [tables(), run_files(), options(), stores(), posteriors(), evaluations()]
+        .into_iter()
+        .flatten()
+        .collect();
     assert!(cases.len() >= 70);
     let faults: Vec<String> = cases.iter().flat_map(|case| faults(template.path(), case)).collect();
     assert!(faults.is_empty(), "{} faults in {} cases:\n{}", faults.len(), cases.len(), faults.join("\n"));

@@ -329,7 +329,9 @@ fn warnings(problem: &Problem, found: &Assessment, common: usize) -> Vec<Warning
     for (s, sequence) in found.sequences.iter().enumerate() {
         let rows: Vec<usize> = (0..sequence.update_rate.len()).collect();
         let stretches = stretches(&rows, |row| sequence.update_rate[row] < UPDATE_LIMIT);
-        if !stretches.is_empty() {
+        // States that never move in any chain are held on purpose.
+        let held = sequence.update_rate.iter().all(|rate| *rate == 0.0);
+        if !stretches.is_empty() && !held {
             let rate = sequence.update_rate.iter().copied().fold(1.0, f64::min);
             warnings.push(Warning::Stuck { sequence: several.then_some(s), stretches, rate });
         }

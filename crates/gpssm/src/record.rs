@@ -108,8 +108,10 @@ impl Sequence {
         self.u.iter().skip(c).step_by(self.n_u.max(1)).copied()
     }
 
-    /// The first rows.
-    pub(crate) fn head(&self, n_rows: usize) -> Self {
+    /// The first rows, at the most all of them.
+    #[must_use]
+    pub fn head(&self, n_rows: usize) -> Self {
+        let n_rows = n_rows.min(self.n_rows());
         Self { y: self.y[..n_rows * self.n_y].to_vec(), u: self.u[..n_rows * self.n_u].to_vec(), ..*self }
     }
 
@@ -137,6 +139,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether an output is missing.
+    pub fn has_missing(&self) -> bool {
+        self.sequences().iter().any(|s| (0..s.n_rows()).any(|t| s.y(t).iter().any(|y| y.is_nan())))
+    }
+
     /// Sequences with the same numbers of inputs and outputs.
     pub fn new(sequences: Vec<Sequence>) -> Result<Self, Error> {
         let Some(first) = sequences.first() else {

@@ -38,7 +38,7 @@ pub fn run(args: &DemoArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
          The sensor does not see the sign of x; the program is told a wrong mean function and no equation.\n");
     let mut file = RunFile::open(&model)?;
     file.option("--seed", &args.seed.to_string())?;
-    let (run, data) = fit::read(&file, None)?;
+    let (run, data) = fit::read(&file, None, true)?;
     let begun = Fit::begin(&store, &run, &data, None)?;
     let speech = Speech { quiet: args.speech.quiet || args.speech.json, json: false };
     let ended = fit::go(begun, speech, stop)?;

@@ -6,10 +6,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use gpssm::assessment::assess;
-use gpssm_io::config::{Run, RunFile};
+use gpssm_io::auto::{self, Choice};
+use gpssm_io::config::{Run, RunConfig, RunFile};
 use gpssm_io::fit::{Fit, FitError, LoadedRun};
 use gpssm_io::store::StoredRun;
-use gpssm_io::table::{Data, read_record};
+use gpssm_io::table::{Columns, Data, read_record};
 
 use crate::args::{FitArgs, Speech};
 use crate::commands::{dry_run, summary};
@@ -17,6 +18,8 @@ use crate::failure::{Failure, code};
 use crate::journal::Journal;
 use crate::monitor::{Monitor, Voice, clock};
 use crate::output::check_folder;
+use crate::progress::steps;
+use crate::table::{Table, number, number_or_dash};
 
 /// Runs the command; the exit code.
 pub fn run(args: &FitArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
@@ -27,7 +30,7 @@ pub fn run(args: &FitArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         let fit = Fit::resume(path, args.draws, args.threads)?;
         return go(fit, args.speech, stop);
     }
-    let (run, data) = read(&run_file(args)?, args.data_file())?;
+    let (run, data) = read(&run_file(args)?, args.data_file(), args.speech.quiet || args.speech.json)?;
     if args.dry_run {
         return dry_run::run(&run, &data);
     }
@@ -93,7 +96,27 @@ pub fn make_way_for_file(out: &Path, overwrite: bool) -> Result<(), Failure> {
 }
 
 /// Samples, and says what came of it.
-pub fn go(mut fit: Fit, speech: Speech, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
+pub fn go(fit: Fit, speech: Speech, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
+    let path = fit.store.path().to_path_buf();
+    let began = Instant::now();
+    let cancelled = sample(fit, speech, stop)?;
+    let seconds = began.elapsed().as_secs_f64();
+    if cancelled {
+        return Ok(code::STOPPED);
+    }
+    let loaded = LoadedRun::open(&path)?;
+    let found = assess(&loaded.problem, &loaded.chains, 0.9);
+    if speech.json {
+        println!("{:#}", summary::as_json(&loaded, &found));
+    } else if !speech.quiet {
+        print!("{}", summary::as_text(&loaded, &found, 0.9));
+        println!("\n{0} in {1}. Figures: gpssm report {0}", path.display(), clock(seconds));
+    }
+    Ok(0)
+}
+
+/// Samples; whether it was stopped.
+pub fn sample(mut fit: Fit, speech: Speech, stop: &Arc<AtomicBool>) -> Result<bool, Failure> {
     let path = fit.store.path().to_path_buf();
     let journal = Journal::beside(&path);
     let settings = fit.settings.clone();
@@ -137,19 +160,10 @@ pub fn go(mut fit: Fit, speech: Speech, stop: &Arc<AtomicBool>) -> Result<u8, Fa
     journal.add(&format!("{} after {}", if report.cancelled { "stopped" } else { "done" }, clock(seconds)));
     // The lock goes with the store.
     drop(fit);
-    let loaded = LoadedRun::open(&path)?;
     if report.cancelled {
         eprintln!("stopped; every draw is kept. Go on with: gpssm fit --resume {}", path.display());
-        return Ok(code::STOPPED);
     }
-    let found = assess(&loaded.problem, &loaded.chains, 0.9);
-    if speech.json {
-        println!("{:#}", summary::as_json(&loaded, &found));
-    } else if !speech.quiet {
-        print!("{}", summary::as_text(&loaded, &found, 0.9));
-        println!("\n{0} in {1}. Figures: gpssm report {0}", path.display(), clock(seconds));
-    }
-    Ok(0)
+    Ok(report.cancelled)
 }
 
 fn nothing_drawn(path: &Path) -> bool {
@@ -158,11 +172,57 @@ fn nothing_drawn(path: &Path) -> bool {
 }
 
 /// Reads the data that a run file speaks of, and settles everything that it left open.
-pub fn read(file: &RunFile, data_file: Option<&Path>) -> Result<(Run, Data), Failure> {
-    let config = file.config()?;
+pub fn read(file: &RunFile, data_file: Option<&Path>, quiet: bool) -> Result<(Run, Data), Failure> {
+    let mut config = file.config()?;
     let path = file.data_path(&config, data_file)?;
+    if auto::is_asked_for(&config) {
+        (config, _) = choose(file, &config, &path, quiet)?;
+    }
     let data = read_record(&path, &config.data.columns()).map_err(Failure::input)?;
     Ok((file.resolve(&config, &data)?, data))
+}
+
+/// Chooses the model from the record, and says what was tried.
+pub fn choose(
+    file: &RunFile,
+    config: &RunConfig,
+    path: &Path,
+    quiet: bool,
+) -> Result<(RunConfig, Choice), Failure> {
+    let columns = Columns { input_lags: None, delay: None, ..config.data.columns() };
+    let data = read_record(path, &columns).map_err(Failure::input)?;
+    let progress = (!quiet).then(|| steps("choose a model"));
+    let tell = |done: usize, of: usize| progress.as_ref().is_none_or(|progress| progress.tell(done, of));
+    let (config, choice) = auto::choose(config, &data, &|key| file.is_given(key), &tell);
+    drop(progress);
+    if !quiet {
+        eprint!("{}", choice_in_words(&choice));
+    }
+    Ok((config, choice))
+}
+
+/// The candidates with their scores, and which was chosen.
+fn choice_in_words(choice: &Choice) -> String {
+    let mut text = String::new();
+    for note in &choice.notes {
+        text += &format!("auto: {note}\n");
+    }
+    let head = ["free runs over held-out parts of the training record", "CRPS", "RMSE", "in 90 %", ""];
+    let mut table = Table::new(&head);
+    for (i, trial) in choice.trials.iter().enumerate() {
+        let mark = if choice.chosen == Some(i) { "<- chosen" } else { "" };
+        let (rmse, inside) = match trial.crps {
+            Some(_) => (number(trial.rmse), format!("{:.0} %", 100.0 * trial.coverage)),
+            None => ("-".into(), "-".into()),
+        };
+        let crps = number_or_dash(trial.crps);
+        table.push(vec![trial.candidate.describe(), crps, rmse, inside, mark.into()]);
+    }
+    if !choice.trials.is_empty() {
+        text += &table.render();
+        text += "(errors relative to the spread of the outputs; the sensor is taken as exact, states are past outputs)\n";
+    }
+    text
 }
 
 /// Run file, then options, then `--set`: all through one schema.

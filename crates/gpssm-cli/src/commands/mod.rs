@@ -3,6 +3,7 @@
 pub mod demo;
 pub mod distil;
 pub mod dry_run;
+pub mod evaluate;
 pub mod filter;
 pub mod fit;
 pub mod init;

@@ -136,7 +136,9 @@ fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Resu
                 let data = learned.inputs(path, &args.record)?;
                 check_room("--paths", args.paths, data.n_rows * values)?;
                 let rows = data.record.sequences().iter();
+                let window = learned.run.data.columns().window();
                 let rows = rows.map(|s| (0..s.n_rows()).map(|t| s.y(t).to_vec()).collect::<Vec<_>>());
+                let rows = rows.map(|rows| window.spread_rows(rows));
                 let labels = data.sequence_labels.iter().cloned().zip(data.time.iter().cloned());
                 labels.zip(rows).map(|((label, time), rows)| (label, time, rows)).collect()
             }
@@ -165,7 +167,7 @@ fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Resu
 }
 
 fn prior(args: &SimulateArgs, model: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
-    let (run, data) = fit::read(&RunFile::open(model)?, None)?;
+    let (run, data) = fit::read(&RunFile::open(model)?, None, true)?;
     let problem = prepare(&run.problem, &run.settings)?;
     check_room("--paths", args.paths, data.n_rows * (problem.n_x() + problem.model().n_y))?;
     let mut done = Vec::new();

@@ -6,9 +6,11 @@
 //! y = "y"                      # outputs
 //! u = "u"                      # inputs
 //! time = "t"                   # or dt = 9.0
+//! input_lags = 2               # u, u[-1] and u[-2] are inputs
+//! delay = 1                    # rows from an input to the first output that sees it
 //!
 //! [model]
-//! states = 2                   # or a [[model.state]] table for each
+//! states = 2                   # or "auto", or a [[model.state]] table for each
 //! kernel = "se + linear"       # with components: "matern32(x) + se(u1) + linear"
 //! mean = "identity"            # or "zero", or a formula such as "a*x1 + cos(u1)"
 //! sensor = "gaussian"          # or "poisson", ..., or { mean = "abs(x1)", noise = "log_normal(0.1, 1)" }
@@ -90,13 +92,17 @@ pub struct DataConfig {
     pub rows: Option<(usize, usize)>,
     /// Keep one row of so many.
     pub every: Option<usize>,
+    /// So many past values of each input are inputs, too.
+    pub input_lags: Option<usize>,
+    /// Rows from an input to the first output that sees it, by default one.
+    pub delay: Option<usize>,
 }
 
 impl DataConfig {
     /// What to read.
     pub fn columns(&self) -> Columns {
-        let Self { y, u, time, dt, sequence, rows, every, .. } = self.clone();
-        Columns { y, u, time, dt, sequence, rows, every }
+        let Self { y, u, time, dt, sequence, rows, every, input_lags, delay, .. } = self.clone();
+        Columns { y, u, time, dt, sequence, rows, every, input_lags, delay }
     }
 }
 
@@ -104,8 +110,8 @@ impl DataConfig {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Number of states; by default one for each output.
-    pub states: Option<usize>,
+    /// Number of states, or `auto`; by default one for each output.
+    pub states: Option<States>,
     /// The states one by one, where they differ.
     pub state: Vec<StateConfig>,
     /// So many past values of each output are states, too.
@@ -148,6 +154,41 @@ pub struct StateConfig {
     pub lag_of: Option<StateNumber>,
     /// Its typical size, for default priors.
     pub scale: Option<f64>,
+}
+
+/// How many states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum States {
+    /// So many.
+    Number(usize),
+    /// Chosen from the data, together with lags, delay, kernel and prior, see [`crate::auto`].
+    Auto,
+}
+
+impl<'de> Deserialize<'de> for States {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl de::Visitor<'_> for Visitor {
+            type Value = States;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+                formatter.write_str("a whole number, zero or more, or \"auto\"")
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<States, E> {
+                let wrong = |_| E::invalid_value(de::Unexpected::Signed(number), &self);
+                usize::try_from(number).map(States::Number).map_err(wrong)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<States, E> {
+                let wrong = || E::invalid_value(de::Unexpected::Str(text), &self);
+                (text == "auto").then_some(States::Auto).ok_or_else(wrong)
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
 }
 
 /// A state, as `x2` or by its number from 1.

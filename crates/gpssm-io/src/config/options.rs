@@ -36,7 +36,7 @@ const fn option(option: &'static str, key: &'static str, form: Form, help: &'sta
 }
 
 /// Options that set a key of the run file.
-pub const OPTIONS: [OptionKey; 22] = [
+pub const OPTIONS: [OptionKey; 24] = [
     option("--y", "data.y", Form::Names, "Output columns, between commas"),
     option("--u", "data.u", Form::Names, "Input columns, between commas"),
     option("--time", "data.time", Form::Text, "Column of times (numbers or dates) with equal steps"),
@@ -44,6 +44,8 @@ pub const OPTIONS: [OptionKey; 22] = [
     option("--sequence", "data.sequence", Form::Text, "Column that tells sequences apart"),
     option("--rows", "data.rows", Form::Range, "First and last row to use, as first:last, from 1"),
     option("--every", "data.every", Form::Value, "Keep one row of so many"),
+    option("--input-lags", "data.input_lags", Form::Value, "Past values of each input that are inputs, too"),
+    option("--delay", "data.delay", Form::Value, "Rows from an input to the first output that sees it"),
     option("--states", "model.states", Form::Value, "Number of states"),
     option("--lags", "model.lags", Form::Value, "Past values of each output that are states, too"),
     option("--kernel", "model.kernel", Form::Value, "Covariance function, such as \"matern32(x) + linear\""),
@@ -133,7 +135,7 @@ mod tests {
             (
                 "--states",
                 "2.5",
-                "--states 2.5: model.states: expected a whole number, zero or more, found the number 2.5",
+                "--states 2.5: model.states: expected a whole number, zero or more, or \"auto\", found the number 2.5",
             ),
         ] {
             let mut file = RunFile::new();

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::error::ConfigError;
 use super::fill;
 use super::tree::RunFile;
-use super::{DataConfig, ModelConfig, RunConfig, StateConfig, write};
+use super::{DataConfig, ModelConfig, RunConfig, StateConfig, States, write};
 use crate::table::{Data, DataError, DataProblem};
 
 /// A run that can start: nothing is left open.
@@ -163,7 +163,14 @@ fn file_key(key: &str, message: String, config: &ModelConfig) -> (String, String
 /// The engine's description, before its defaults.
 pub(super) fn model(config: &ModelConfig, data: &Data) -> Result<Model, Wrong> {
     let (n_y, n_u) = (data.outputs.len(), data.inputs.len());
-    let mut model = match (config.lags, config.states, config.state.len()) {
+    let states = match config.states {
+        Some(States::Auto) => {
+            return wrong("model.states", "auto must be chosen from the data before the model is made");
+        }
+        Some(States::Number(states)) => Some(states),
+        None => None,
+    };
+    let mut model = match (config.lags, states, config.state.len()) {
         (Some(_), _, 1..) => {
             return wrong("model.lags", "states that are given one by one have lag_of instead");
         }

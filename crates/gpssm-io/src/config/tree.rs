@@ -201,6 +201,19 @@ impl RunFile {
         ConfigError { file: self.file.clone(), key, origin, message }
     }
 
+    /// Whether a key such as `sampler.draws` was set, in the file or by an option.
+    pub fn is_given(&self, key: &str) -> bool {
+        let mut at = &self.root;
+        for step in steps(key).unwrap_or_default() {
+            let (Step::Key(name), Kind::Table(entries)) = (step, &at.kind) else { return false };
+            match entries.iter().find(|(key, _)| key == name) {
+                Some((_, node)) => at = node,
+                None => return false,
+            }
+        }
+        true
+    }
+
     /// Where the value of a key comes from, or that of the nearest key above it that is there.
     pub(super) fn origin(&self, key: &str) -> Origin {
         let mut at = &self.root;

@@ -21,6 +21,8 @@ pub(super) fn to_toml(run: &Run) -> String {
     file.entry("sequence", &data.sequence);
     file.entry("rows", &data.rows);
     file.entry("every", &data.every);
+    file.entry("input_lags", &data.input_lags);
+    file.entry("delay", &data.delay);
 
     file.section("[model]");
     file.entry("standardise", &model.standardise);

@@ -215,6 +215,17 @@ pub enum DataProblem {
         /// Rows that there are, if that is the problem.
         there: Option<usize>,
     },
+    /// Lags of inputs without inputs.
+    #[error("input_lags and delay need inputs: name their columns (u)")]
+    NoInputsToLag,
+    /// More lags than make sense.
+    #[error("input_lags or delay of {asked}: at most {most}")]
+    TooManyLags {
+        /// Asked for.
+        asked: usize,
+        /// Allowed.
+        most: usize,
+    },
     /// Thinning by zero.
     #[error("every = 0 keeps no row: it must be at least 1")]
     BadEvery,

@@ -12,6 +12,7 @@
 mod calendar;
 mod error;
 mod fingerprint;
+mod lagged;
 mod number;
 mod open;
 mod rows;
@@ -29,6 +30,7 @@ use self::rows::Row;
 use self::sequences::{Builder, Finished};
 
 pub use self::error::{DataError, DataProblem};
+pub use self::lagged::Window;
 pub use self::open::{TableHeader, read_header};
 pub use self::steps::TimeUnit;
 
@@ -55,6 +57,12 @@ pub struct Columns {
     /// Keep one row of so many, in each sequence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<usize>,
+    /// So many past values of each input are inputs, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_lags: Option<usize>,
+    /// Rows from an input to the first output that sees it; by default one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<usize>,
 }
 
 /// What was read.
@@ -151,15 +159,18 @@ pub fn read_record(path: &Path, columns: &Columns) -> Result<Data, DataError> {
     let Finished { sequences, time, time_unit, dt, labels, lines } = builder.finish()?;
     let n_missing = sequences.iter().flat_map(|s| &s.y).filter(|y| y.is_nan()).count();
     let n_rows = lines.iter().map(Vec::len).sum();
-    let (n_y, n_u) = (columns.y.len(), columns.u.len());
+    let window = columns.window();
+    let (n_y, n_u) = (columns.y.len(), columns.u.len() * window.n_values());
     let other = |error: gpssm::Error| blame.file(DataProblem::Other(error.to_string()));
-    let sequences = sequences.into_iter().map(|s| Sequence::from_flat(s.y, n_y, s.u, n_u));
+    let sequences = sequences
+        .into_iter()
+        .map(|s| Sequence::from_flat(s.y, n_y, window.spread(s.u, columns.u.len()), n_u));
     let record = Record::new(sequences.collect::<Result<_, _>>().map_err(other)?).map_err(other)?;
     let sha256 = fingerprint::fingerprint(&record, columns, &labels, &time);
     Ok(Data {
         record,
         outputs: columns.y.clone(),
-        inputs: columns.u.clone(),
+        inputs: window.names(&columns.u),
         time,
         time_unit,
         dt,
@@ -200,6 +211,9 @@ impl Places {
         }
         if let Some(dt) = columns.dt.filter(|dt| !(dt.is_finite() && *dt > 0.0)) {
             return Err(DataProblem::BadStep(dt));
+        }
+        if let Some(problem) = lagged::refused(columns) {
+            return Err(problem);
         }
         if columns.every == Some(0) {
             return Err(DataProblem::BadEvery);

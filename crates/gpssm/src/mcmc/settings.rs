@@ -30,10 +30,26 @@ pub struct Settings {
     pub resampling: Resampling,
     /// How states are proposed.
     pub proposal: Proposal,
-    /// The cold start.
+    /// Where a chain begins.
+    pub start_at: StartAt,
+    /// Whether the states stay where they begin. With `start_at = outputs` the sensor is then taken as exact, and f is
+    /// a Gaussian process regression of outputs on past outputs and inputs: far cheaper than drawing states.
+    pub hold_states: bool,
+    /// The cold start, where one is searched for.
     pub start: StartSettings,
     /// A run that needs more than this is refused, in 10^6 bytes.
     pub max_memory_mb: u64,
+}
+
+/// Where a chain begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartAt {
+    /// At a path that is searched for, see [`StartSettings`].
+    #[default]
+    Search,
+    /// On the outputs themselves: for precise sensors, where every state is an output or an output some rows before.
+    Outputs,
 }
 
 /// How a chain finds its first path.
@@ -59,6 +75,8 @@ impl Default for Settings {
             threads: None,
             resampling: Resampling::default(),
             proposal: Proposal::default(),
+            start_at: StartAt::default(),
+            hold_states: false,
             start: StartSettings::default(),
             max_memory_mb: 8_000,
         }
@@ -104,6 +122,13 @@ impl Settings {
         }
         if self.threads == Some(0) {
             return Err(Error::settings("threads", "must be at least one"));
+        }
+        if self.hold_states && self.start_at != StartAt::Outputs {
+            return Err(Error::settings("hold_states", "needs start_at = outputs"));
+        }
+        if self.hold_states && problem.record().has_missing() {
+            let message = "outputs are missing, so the states cannot be held there; leave it out";
+            return Err(Error::settings("hold_states", message));
         }
         let linear = problem.model().sensor.is_linear_gaussian();
         if self.proposal == Proposal::Adapted && !linear {

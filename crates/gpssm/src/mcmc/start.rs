@@ -23,6 +23,7 @@
 //! a few steps, long before the kernel alone could tell one path from another. A linear-Gaussian sensor shows the path
 //! by itself and needs no such help.
 
+pub(crate) mod outputs;
 pub(super) mod plan;
 
 use std::borrow::Cow;
@@ -31,7 +32,7 @@ use rand::Rng;
 
 use self::plan::{Stage, plan};
 use super::conditional::Conditional;
-use super::settings::{Settings, StartSettings};
+use super::settings::{Settings, StartAt, StartSettings};
 use super::sweep::{Chain, ChainState};
 use crate::dynamics::evidence::EvidenceWork;
 use crate::dynamics::transition::Transition;
@@ -75,6 +76,9 @@ pub fn find_start(
     chain: u32,
     keep_going: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<Start>, Error> {
+    if settings.start_at == StartAt::Outputs {
+        return outputs::find(problem, settings, chain, keep_going);
+    }
     let stages = plan(problem, settings);
     let Some((last, early)) = stages.split_last() else { return Ok(None) };
     let n_islands = if early.is_empty() || last.judged { 1 } else { ISLANDS };

@@ -118,6 +118,8 @@ pub struct Chain<'a> {
     chain: u32,
     /// Where it is.
     pub state: ChainState,
+    /// Whether sweeps leave the states as they are.
+    pub hold_states: bool,
     work: EvidenceWork,
 }
 
@@ -130,7 +132,7 @@ impl<'a> Chain<'a> {
         chain: u32,
         state: ChainState,
     ) -> Self {
-        Self { problem, options, seed, chain, state, work: EvidenceWork::default() }
+        Self { problem, options, seed, chain, state, hold_states: false, work: EvidenceWork::default() }
     }
 
     /// Draws theta given x and y, then x of each sequence given theta, y and the other sequences.
@@ -138,7 +140,9 @@ impl<'a> Chain<'a> {
         let mut info = SweepInfo::default();
         self.state.sweep += 1;
         self.update_theta(&mut info);
-        self.update_states(&mut info);
+        if !self.hold_states {
+            self.update_states(&mut info);
+        }
         let state = &self.state;
         let mut conditional = Conditional::new(self.problem, &state.paths, &state.theta, &mut self.work);
         (info.log_joint, info.log_likelihood) = conditional.log_joint(&state.theta);

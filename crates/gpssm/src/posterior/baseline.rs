@@ -152,34 +152,69 @@ impl Arx {
         let center = (0..n_y).map(|k| mean(&observed(training, k))).collect::<Vec<_>>();
         let mut best: Option<(f64, Self)> = None;
         for order in 1..=most {
-            let (mut bic, mut coefficients) = (0.0, Vec::new());
-            for k in 0..n_y {
-                let (mut rows, mut targets) = (Vec::new(), Vec::new());
-                for sequence in training.sequences() {
-                    for t in most..sequence.n_rows() {
-                        let y = |s: usize, k: usize| Some(sequence.y(s)[k]).filter(|y| !y.is_nan());
-                        let u = |s: usize, c: usize| sequence.u(s)[c];
-                        let row =
-                            regressors(order, n_u, t, &y, &u, n_y).filter(|_| !sequence.y(t)[k].is_nan());
-                        if let Some(row) = row {
-                            rows.push(row);
-                            targets.push(sequence.y(t)[k]);
-                        }
-                    }
-                }
-                let (found, square, rank) = least_squares(&rows, &targets);
-                if rows.len() <= rank {
-                    return best.map(|(_, arx)| arx);
-                }
-                let n = rows.len() as f64;
-                bic += n * (square / n).max(1e-300).ln() + rank as f64 * n.ln();
-                coefficients.push(found);
-            }
+            let Some((bic, arx)) = Self::of_order(training, order, most, &center) else { break };
             if best.as_ref().is_none_or(|(lowest, _)| bic < *lowest) {
-                best = Some((bic, Self { order, coefficients, center: center.clone() }));
+                best = Some((bic, arx));
             }
         }
         best.map(|(_, arx)| arx)
+    }
+
+    /// One order, fitted on the rows from `first` on, and its BIC; none if there are too few of them.
+    fn of_order(training: &Record, order: usize, first: usize, center: &[f64]) -> Option<(f64, Self)> {
+        let (n_y, n_u) = (training.n_y(), training.n_u());
+        let (mut bic, mut coefficients) = (0.0, Vec::new());
+        for k in 0..n_y {
+            let (mut rows, mut targets) = (Vec::new(), Vec::new());
+            for sequence in training.sequences() {
+                for t in first..sequence.n_rows() {
+                    let y = |s: usize, k: usize| Some(sequence.y(s)[k]).filter(|y| !y.is_nan());
+                    let u = |s: usize, c: usize| sequence.u(s)[c];
+                    let row = regressors(order, n_u, t, &y, &u, n_y).filter(|_| !sequence.y(t)[k].is_nan());
+                    if let Some(row) = row {
+                        rows.push(row);
+                        targets.push(sequence.y(t)[k]);
+                    }
+                }
+            }
+            let (found, square, rank) = least_squares(&rows, &targets);
+            if rows.len() <= rank {
+                return None;
+            }
+            let n = rows.len() as f64;
+            bic += n * (square / n).max(1e-300).ln() + rank as f64 * n.ln();
+            coefficients.push(found);
+        }
+        Some((bic, Self { order, coefficients, center: center.to_vec() }))
+    }
+
+    /// The order among 1 .. `max_order` whose free run over the last two fifths of each training sequence is best when
+    /// fitted to the rest, fitted again to everything. BIC judges one step ahead, and may choose a model that runs away.
+    pub fn fit_for_free_runs(training: &Record, max_order: usize) -> Option<Self> {
+        let center: Vec<f64> = (0..training.n_y()).map(|k| mean(&observed(training, k))).collect();
+        let heads = training.sequences().iter().map(|s| s.head((3 * s.n_rows() / 5).max(1)));
+        let fitted = Record::new(heads.collect()).ok()?;
+        let mut best: Option<(f64, usize)> = None;
+        for order in 1..=max_order {
+            if 3 * (1 + order * training.n_y() + (order + 1) * training.n_u()) > fitted.n_transitions() {
+                break;
+            }
+            let Some((_, arx)) = Self::of_order(&fitted, order, order, &center) else { break };
+            let mut square = 0.0;
+            for (sequence, head) in training.sequences().iter().zip(fitted.sequences()) {
+                let from = head.n_rows();
+                let predicted = arx.predict(sequence, Task::FreeRun { n_init: from });
+                for t in from..sequence.n_rows() {
+                    let errors = sequence.y(t).iter().zip(&predicted[t * training.n_y()..]);
+                    square += errors.filter(|(y, _)| !y.is_nan()).map(|(y, p)| (y - p).powi(2)).sum::<f64>();
+                }
+            }
+            if square.is_finite() && best.is_none_or(|(lowest, _)| square < lowest) {
+                best = Some((square, order));
+            }
+        }
+        let (_, order) = best?;
+        Self::of_order(training, order, order, &center).map(|(_, arx)| arx)
     }
 
     /// Order p.
@@ -231,7 +266,8 @@ impl Arx {
         }
     }
 
-    pub(crate) fn baseline(&self, training: &Record, sequence: &Sequence, task: Task) -> Baseline {
+    /// Predictions for a record, with the errors that they had on the training record.
+    pub fn baseline(&self, training: &Record, sequence: &Sequence, task: Task) -> Baseline {
         // On its own training record a free run starts from as many outputs as the order asks for.
         let own = match task {
             Task::FreeRun { .. } => Task::FreeRun { n_init: self.order },

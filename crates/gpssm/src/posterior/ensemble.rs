@@ -59,6 +59,52 @@ impl Ensemble {
         Self::new(self.n_samples, self.n_rows - row, self.n_channels, values)
     }
 
+    /// Rows 0, `every`, 2 `every`, ... of a longer table, those between them on straight lines; after the last of them
+    /// its values stand still.
+    #[must_use]
+    pub fn stretched(&self, every: usize, n_rows: usize) -> Self {
+        let every = every.max(1);
+        let mut values = Vec::with_capacity(self.n_samples * n_rows * self.n_channels);
+        for i in 0..self.n_samples {
+            let sample = self.sample(i);
+            let row = |t: usize| &sample[t.min(self.n_rows - 1) * self.n_channels..][..self.n_channels];
+            for t in 0..n_rows {
+                let share = (t % every) as f64 / every as f64;
+                let ends = row(t / every).iter().zip(row(t / every + 1));
+                values.extend(ends.map(|(a, b)| if share == 0.0 { *a } else { a + share * (b - a) }));
+            }
+        }
+        Self::new(self.n_samples, n_rows, self.n_channels, values)
+    }
+
+    /// Rows of these tables in turn: row 0 of each, then row 1 of each, and so on, `n_rows` in all. Tables may have one row
+    /// less than the first; samples that not all of them have are left out.
+    #[must_use]
+    pub fn interleaved(parts: &[Self], n_rows: usize) -> Self {
+        let n_samples = parts.iter().map(|part| part.n_samples).min().unwrap_or(0);
+        let n_channels = parts.first().map_or(0, |part| part.n_channels);
+        let mut values = Vec::with_capacity(n_samples * n_rows * n_channels);
+        for i in 0..n_samples {
+            for t in 0..n_rows {
+                let row = t / parts.len();
+                values.extend_from_slice(&parts[t % parts.len()].sample(i)[row * n_channels..][..n_channels]);
+            }
+        }
+        Self::new(n_samples, n_rows, n_channels, values)
+    }
+
+    /// Every sample so many times as far from the median of its entry.
+    #[must_use]
+    pub fn widened(&self, factor: f64) -> Self {
+        let medians = self.medians();
+        let entry = |(i, value): (usize, &f64)| {
+            let median = medians[i % medians.len()];
+            median + factor * (value - median)
+        };
+        let values = self.values.iter().enumerate().map(entry).collect();
+        Self::new(self.n_samples, self.n_rows, self.n_channels, values)
+    }
+
     /// The channels of both, side by side; rows and samples that only one of them has are left out.
     #[must_use]
     pub fn beside(&self, other: &Self) -> Self {
@@ -105,6 +151,12 @@ impl Ensemble {
             means.iter_mut().zip(self.sample(i)).for_each(|(sum, value)| *sum += share * value);
         }
         means
+    }
+
+    /// Medians of all entries, row-major.
+    pub fn medians(&self) -> Vec<f64> {
+        let entries = (0..self.n_rows).flat_map(|t| (0..self.n_channels).map(move |k| (t, k)));
+        entries.map(|(t, k)| self.quantile(t, k, 0.5)).collect()
     }
 
     /// Mean, standard deviation and quantiles of every entry.
@@ -173,6 +225,29 @@ pub(crate) fn crps(sorted: &[f64], y: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_between_are_on_straight_lines() {
+        let samples = Ensemble::new(2, 2, 1, vec![0.0, 4.0, 1.0, -1.0]);
+        let stretched = samples.stretched(2, 4);
+        assert_eq!(stretched.sample(0), [0.0, 2.0, 4.0, 4.0]);
+        assert_eq!(stretched.sample(1), [1.0, 0.0, -1.0, -1.0]);
+        assert_eq!(samples.stretched(1, 2), samples);
+    }
+
+    #[test]
+    fn rows_of_several_tables_come_in_turn() {
+        let a = Ensemble::new(2, 2, 1, vec![0.0, 2.0, 10.0, 12.0]);
+        let b = Ensemble::new(1, 1, 1, vec![1.0]);
+        assert_eq!(Ensemble::interleaved(&[a, b], 3), Ensemble::new(1, 3, 1, vec![0.0, 1.0, 2.0]));
+    }
+
+    #[test]
+    fn bands_are_widened_around_the_median() {
+        let samples = Ensemble::new(3, 1, 2, vec![0.0, 5.0, 1.0, 5.0, 3.0, 6.0]);
+        assert_eq!(samples.widened(2.0), Ensemble::new(3, 1, 2, vec![-1.0, 5.0, 1.0, 5.0, 5.0, 7.0]));
+        assert_eq!(samples.medians(), [1.0, 5.0]);
+    }
 
     /// Against the double sum and the integral of the squared difference of distribution functions. Seen
     /// failing with the divisor n (n - 1).

@@ -31,7 +31,7 @@ pub struct Coverage {
 pub struct OutputScores {
     /// Rows that were scored.
     pub n: usize,
-    /// Root mean square error of the mean.
+    /// Root mean square error of the median of the samples, or of a baseline's prediction.
     pub rmse: f64,
     /// RMSE over the standard deviation of y; none for a constant y.
     pub nrmse: Option<f64>,
@@ -39,7 +39,7 @@ pub struct OutputScores {
     pub fit: Option<f64>,
     /// 1 - NRMSE^2.
     pub r2: Option<f64>,
-    /// Mean absolute error of the mean.
+    /// Mean absolute error of the same.
     pub mae: f64,
     /// Mean CRPS.
     pub crps: f64,
@@ -163,9 +163,10 @@ pub fn ensemble_scores(
 ) -> Result<Scores, Error> {
     let (n, n_y) = (sequence.n_rows(), sequence.n_y());
     let from = n_init.max(first);
-    let mut means = vec![0.0; first * n_y];
-    means.extend(samples.means());
-    let mut outputs = point_scores(sequence, &means, from)?;
+    // The median: the mean of a free run is hostage to the few paths that run away.
+    let mut middles = vec![0.0; first * n_y];
+    middles.extend(samples.medians());
+    let mut outputs = point_scores(sequence, &middles, from)?;
     for (k, scores) in outputs.iter_mut().enumerate() {
         let mut inside = vec![0usize; levels.len()];
         for t in (from..n).filter(|&t| !sequence.y(t)[k].is_nan()) {
@@ -198,7 +199,7 @@ fn mean_log_score(sequence: &Sequence, log_score: &[f64], first: usize, from: us
 }
 
 /// Scores of a baseline whose errors are taken as independent Gaussians.
-fn baseline_scores(
+pub fn baseline_scores(
     baseline: &Baseline,
     sequence: &Sequence,
     from: usize,

@@ -4,6 +4,7 @@ pub mod cache;
 pub mod cartpole;
 pub mod figure1;
 pub mod fitted;
+pub mod real;
 pub mod rows;
 pub mod table1;
 
@@ -23,6 +24,8 @@ pub enum Reproduce {
     Figure1(figure1::Figure1Args),
     /// Figure 3: a cart with a pendulum, one step ahead.
     Cartpole(cartpole::CartpoleArgs),
+    /// Real records with defaults only: free runs beside a constant, linear ARX models and quoted figures.
+    Real(real::RealArgs),
 }
 
 /// Runs the command; the exit code.
@@ -31,5 +34,6 @@ pub fn run(what: &Reproduce, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         Reproduce::Table1(args) => table1::run(args, stop),
         Reproduce::Figure1(args) => figure1::run(args, stop),
         Reproduce::Cartpole(args) => cartpole::run(args, stop),
+        Reproduce::Real(args) => real::run(args, stop),
     }
 }

@@ -1,0 +1,340 @@
+//! `gpssm evaluate`: fit one record, run free over another, and score it beside simple models.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use clap::Args;
+use gpssm::posterior::baseline::{Arx, Baseline, Task};
+use gpssm::posterior::score::{ScoreReport, Scores, baseline_scores, ensemble_scores};
+use gpssm::posterior::simulate::SimulateOptions;
+use gpssm::{Record, Sequence};
+use gpssm_io::auto;
+use gpssm_io::config::{RunConfig, RunFile};
+use gpssm_io::fit::Fit;
+use gpssm_io::free_run::{FreeRun, Layout, free_run};
+use gpssm_io::table::{Columns, Data, read_record};
+use gpssm_report::figures::{Bands, Series, figure_free_run};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::args::Speech;
+use crate::commands::{fit, score};
+use crate::failure::{Failure, code};
+use crate::learned::{BandTable, DrawArgs, Learned, parse_rows, warn};
+use crate::output::check_folder;
+use crate::progress::steps;
+
+/// Arguments of `gpssm evaluate`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gpssm evaluate --train est.csv --test val.csv --y y --u u
+  gpssm evaluate --train drive.csv --split 0.5 --y y --u u -o drive-evaluation
+
+Without --states the model is chosen from the training part alone (--states auto). The baselines are fitted on the same
+rows: the mean, and linear ARX models whose order is chosen by BIC and by free runs within the training part. Point
+forecasts are medians. The folder gets the run (run.zarr), the bands (bands.csv) and a figure (free_run.svg).")]
+pub struct EvaluateArgs {
+    /// A CSV file to learn from.
+    #[arg(long, value_name = "FILE")]
+    pub train: PathBuf,
+    /// A CSV file to run free over.
+    #[arg(long, value_name = "FILE", required_unless_present = "split", conflicts_with = "split")]
+    pub test: Option<PathBuf>,
+    /// Rows of --test, counted from 1.
+    #[arg(long, value_name = "FIRST:LAST", requires = "test")]
+    pub test_rows: Option<String>,
+    /// Learn from this part of the rows of --train and run free over the rest.
+    #[arg(long, value_name = "PART")]
+    pub split: Option<f64>,
+    /// Output columns, comma separated.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', required = true)]
+    pub y: Vec<String>,
+    /// Input columns, comma separated.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub u: Vec<String>,
+    /// Number of states, or auto.
+    #[arg(long, value_name = "N", default_value = "auto")]
+    pub states: String,
+    /// First rows of the test part whose outputs set the state; they are not scored [default: as many as the model
+    /// remembers, at least 5].
+    #[arg(long, value_name = "N")]
+    pub n_init: Option<usize>,
+    /// Any key of the model file; may be given several times.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Simulated paths.
+    #[arg(long, default_value_t = 400)]
+    pub paths: usize,
+    /// Leave the bands as the model says, rather than scaling them by what held-out parts of the training record asked for.
+    #[arg(long)]
+    pub raw_bands: bool,
+    /// Folder for what is found [default: the name of --train with .evaluation].
+    #[arg(long, short, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Replace the run that is there.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// What is said.
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// The model, then its baselines.
+    pub report: ScoreReport,
+    /// Outputs.
+    pub outputs: Vec<String>,
+    /// The model in words.
+    pub model: String,
+    /// Where the state of the test part is from.
+    pub initial: String,
+    /// Factor of the bands.
+    pub band_scale: f64,
+    /// Rows that were scored.
+    pub n_scored: usize,
+    /// Time of everything.
+    pub seconds: f64,
+}
+
+/// Runs the command; the exit code.
+pub fn run(args: &EvaluateArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
+    let out = args.out.clone().unwrap_or_else(|| {
+        let stem = args.train.file_stem().unwrap_or_else(|| "run".as_ref());
+        Path::new(stem).with_extension("evaluation")
+    });
+    let Some(found) = evaluate(args, &out, stop)? else { return Ok(code::STOPPED) };
+    if args.speech.json {
+        println!("{:#}", json!(found));
+    } else {
+        println!("model: {}", found.model);
+        println!("{}, {} rows scored", found.initial, found.n_scored);
+        if found.band_scale != 1.0 {
+            println!(
+                "bands {:.2} times as wide as the model's own, as free runs within the training part asked for",
+                found.band_scale
+            );
+        }
+        println!();
+        print!("{}", score::table(&found.report, &found.outputs));
+        println!("\n{} (run.zarr, bands.csv, free_run.svg), {:.0} s", out.display(), found.seconds);
+    }
+    Ok(0)
+}
+
+/// Fits, runs free and scores; none if it was stopped.
+pub fn evaluate(
+    args: &EvaluateArgs,
+    out: &Path,
+    stop: &Arc<AtomicBool>,
+) -> Result<Option<Evaluation>, Failure> {
+    let began = Instant::now();
+    if args.paths == 0 {
+        return Err(Failure::input("--paths 0: at least one path is needed"));
+    }
+    let quiet = args.speech.quiet || args.speech.json;
+    let mut file = RunFile::new();
+    file.option("--y", &args.y.join(","))?;
+    if !args.u.is_empty() {
+        file.option("--u", &args.u.join(","))?;
+    }
+    file.option("--states", &args.states)?;
+    file.option("--seed", &args.seed.to_string())?;
+    for assignment in &args.set {
+        file.set(assignment)?;
+    }
+    let mut config = file.config()?;
+    let (training, test) = parts(args, &mut config)?;
+    if test.n_rows() < 10 {
+        return Err(Failure::input(format!(
+            "{} rows to run free over: at least 10 are needed",
+            test.n_rows()
+        )));
+    }
+    check_folder(out)?;
+    let store = out.join("run.zarr");
+    fit::make_way(&store, args.overwrite, "choose another folder with -o, or --overwrite it")?;
+    std::fs::create_dir_all(out).map_err(|error| Failure::writing(out, &error))?;
+
+    let mut band_scale = 1.0;
+    let mut model = format!("{} states, as asked for", args.states);
+    if auto::is_asked_for(&config) {
+        let (chosen, choice) = fit::choose(&file, &config, &args.train, quiet)?;
+        config = chosen;
+        model = choice.winner().map_or_else(|| choice.notes.join("; "), |trial| trial.candidate.describe());
+        if let Some(trial) = choice.winner().filter(|_| !args.raw_bands) {
+            band_scale = trial.band_scale.clamp(NARROWEST, WIDEST);
+        }
+    }
+    let data = read_record(&args.train, &config.data.columns()).map_err(Failure::input)?;
+    let resolved = file.resolve(&config, &data)?;
+    let began_fit = Fit::begin(&store, &resolved, &data, None)?;
+    let spoken = Speech { quiet, json: false };
+    if fit::sample(began_fit, spoken, stop)? {
+        return Ok(None);
+    }
+
+    let learned = Learned::open(&store, DrawArgs { max_draws: 200, seed: 1 })?;
+    warn_of_chains(&learned);
+    let layout = Layout::of(&config.data.columns());
+    let memory = (config.model.lags.unwrap_or(0) + 1) * layout.every;
+    let n_init = args.n_init.unwrap_or(memory.max(FEWEST_INIT)).min(test.n_rows() - 5);
+    let options = SimulateOptions { n_paths: args.paths, ..SimulateOptions::default() };
+    let progress = (!quiet).then(|| steps("free run"));
+    let tell = |done: usize, of: usize| progress.as_ref().is_none_or(|progress| progress.tell(done, of));
+    let mut run = free_run(&learned.posterior, &test, layout, n_init, &options, &tell)?;
+    drop(progress);
+    run.y = run.y.widened(band_scale);
+    if !quiet {
+        warn(&run.warnings);
+    }
+    let report = scores(&run, &test, &training, n_init)?;
+    write_bands(out, &run, &test, &args.y)?;
+    Ok(Some(Evaluation {
+        report,
+        outputs: args.y.clone(),
+        model,
+        initial: format!("free run from the state after the first {n_init} rows of the test part"),
+        band_scale,
+        n_scored: test.n_rows() - n_init,
+        seconds: began.elapsed().as_secs_f64(),
+    }))
+}
+
+/// Bands are never scaled by more or less than this.
+const NARROWEST: f64 = 0.25;
+const WIDEST: f64 = 4.0;
+/// Rows that set the state, at the least.
+const FEWEST_INIT: usize = 5;
+
+/// The training record and the test sequence as they stand in the files; rows of the training part go into the
+/// configuration.
+fn parts(args: &EvaluateArgs, config: &mut RunConfig) -> Result<(Record, Sequence), Failure> {
+    let plain = Columns { input_lags: None, delay: None, every: None, ..config.data.columns() };
+    let read = |path: &Path, columns: &Columns| read_record(path, columns).map_err(Failure::input);
+    if let Some(path) = &args.test {
+        let training = read(&args.train, &plain)?;
+        let rows = args.test_rows.as_deref().map(parse_rows).transpose()?;
+        let test = read(path, &Columns { rows, ..plain })?;
+        return Ok((training.record, single(&test)?.clone()));
+    }
+    let split = args.split.unwrap_or(0.5);
+    if !(split > 0.0 && split < 1.0) {
+        return Err(Failure::input(format!("--split {split}: give a part between 0 and 1, such as 0.5")));
+    }
+    let all = read(&args.train, &plain)?;
+    let rows = single(&all)?.n_rows();
+    let from = config.data.rows.map_or(1, |(from, _)| from);
+    let cut = (split * rows as f64).round() as usize;
+    if cut < 2 || rows - cut < 2 {
+        return Err(Failure::input(format!("--split {split}: {rows} rows are too few to cut there")));
+    }
+    config.data.rows = Some((from, from + cut - 1));
+    let training = read(&args.train, &Columns { rows: config.data.rows, ..plain.clone() })?;
+    let test = read(&args.train, &Columns { rows: Some((from + cut, from + rows - 1)), ..plain })?;
+    Ok((training.record, single(&test)?.clone()))
+}
+
+fn single(data: &Data) -> Result<&Sequence, Failure> {
+    match data.record.sequences() {
+        [sequence] => Ok(sequence),
+        several => {
+            let message = format!("{}: {} sequences, but one is evaluated", data.source, several.len());
+            Err(Failure::input(message))
+        }
+    }
+}
+
+fn warn_of_chains(learned: &Learned) {
+    let found = gpssm::assessment::assess(&learned.run.problem, &learned.run.chains, 0.9);
+    for warning in &found.warnings {
+        if matches!(
+            warning,
+            gpssm::assessment::Warning::LogJoint { .. } | gpssm::assessment::Warning::OneChain
+        ) {
+            eprintln!("warning: {warning}");
+        }
+    }
+}
+
+/// The model beside a constant and two ARX models.
+fn scores(run: &FreeRun, test: &Sequence, training: &Record, n_init: usize) -> Result<ScoreReport, Failure> {
+    const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
+    let log_scores = gaussian_log_scores(run, test);
+    let model = ensemble_scores("model", test, &run.y, 0, &log_scores, n_init, &LEVELS)?;
+    let mut report = ScoreReport { scores: vec![model], arx_order: None, warnings: Vec::new() };
+    let mut add = |baseline: Baseline| -> Result<(), Failure> {
+        if baseline.mean.iter().chain(&baseline.sd).all(|value| value.is_finite()) {
+            report.scores.push(baseline_scores(&baseline, test, n_init, &LEVELS)?);
+        }
+        Ok(())
+    };
+    add(Baseline::constant(training, test))?;
+    let task = Task::FreeRun { n_init };
+    for (arx, how) in
+        [(Arx::fit(training, MOST_ORDER), "BIC"), (Arx::fit_for_free_runs(training, MOST_ORDER), "free runs")]
+    {
+        if let Some(arx) = arx {
+            let name = format!("ARX {} by {how}", arx.order());
+            add(Baseline { name, ..arx.baseline(training, test, task) })?;
+        }
+    }
+    Ok(report)
+}
+
+/// Largest order of the ARX models.
+const MOST_ORDER: usize = 10;
+
+/// Log density of each row under a Gaussian with the median and the width of the bands, all outputs on their own.
+fn gaussian_log_scores(run: &FreeRun, test: &Sequence) -> Vec<f64> {
+    let row = |t: usize| {
+        let of_output = |(k, y): (usize, &f64)| {
+            let at = |p: f64| run.y.quantile(t, k, p);
+            let sd = ((at(0.95) - at(0.05)) / (2.0 * 1.6449)).max(f64::MIN_POSITIVE);
+            -0.5 * ((y - at(0.5)) / sd).powi(2) - sd.ln() - 0.5 * (2.0 * std::f64::consts::PI).ln()
+        };
+        test.y(t).iter().enumerate().filter(|(_, y)| !y.is_nan()).map(of_output).sum()
+    };
+    (0..test.n_rows()).map(row).collect()
+}
+
+fn write_bands(out: &Path, run: &FreeRun, test: &Sequence, outputs: &[String]) -> Result<(), Failure> {
+    let time: Vec<f64> = (0..test.n_rows()).map(|t| t as f64).collect();
+    let mut table = BandTable::new(outputs.to_vec());
+    table.add("1", &time, &run.y);
+    table.into_output(false).write(Some(&out.join("bands.csv")))?;
+    let series: Vec<Series> = outputs
+        .iter()
+        .enumerate()
+        .map(|(k, name)| {
+            let line = |p: f64| (0..test.n_rows()).map(|t| run.y.quantile(t, k, p)).collect::<Vec<f64>>();
+            Series {
+                title: name.clone(),
+                t: time.clone(),
+                data: test.output(k).collect(),
+                bands: Some(Bands {
+                    low: line(0.05),
+                    inner_low: line(0.25),
+                    middle: line(0.5),
+                    inner_high: line(0.75),
+                    high: line(0.95),
+                }),
+                ..Series::default()
+            }
+        })
+        .collect();
+    let path = out.join("free_run.svg");
+    let figure = figure_free_run("Free run over the test part", "row", &series);
+    std::fs::write(&path, figure).map_err(|error| Failure::writing(&path, &error))
+}
+
+/// The scores of one model, by name.
+pub fn named<'a>(report: &'a ScoreReport, name: &str) -> Option<&'a Scores> {
+    report.scores.iter().find(|scores| scores.name.contains(name))
+}

@@ -1,0 +1,129 @@
+//! Dead time and sampling of a record, by linear least squares.
+
+use gpssm::posterior::baseline::least_squares;
+use gpssm::{Record, Sequence};
+
+/// Longest dead time that is looked for.
+const LONGEST_DELAY: usize = 10;
+/// Past outputs and inputs of the linear models that are compared.
+const OUTPUTS: usize = 2;
+const INPUTS: usize = 3;
+
+/// Rows from an input to the first output that sees it: that of the best linear model with two past outputs and three
+/// past inputs. Inputs that act at once (0) and at the next row (1) are told apart only by a clear difference.
+pub(super) fn delay(record: &Record) -> usize {
+    let error = |delay: usize| squared_error(record, delay).unwrap_or(f64::INFINITY);
+    let mut best = (1, error(1));
+    for delay in 2..=LONGEST_DELAY {
+        let found = error(delay);
+        // A dead time makes a clear difference; a little is gained by chance, and later inputs are lost.
+        if found < 0.8 * best.1 {
+            best = (delay, found);
+        }
+    }
+    if error(0) < 0.8 * best.1 { 0 } else { best.0 }
+}
+
+fn squared_error(record: &Record, delay: usize) -> Option<f64> {
+    let first = OUTPUTS.max(LONGEST_DELAY + INPUTS);
+    let mut total = 0.0;
+    for k in 0..record.n_y() {
+        let (mut rows, mut targets) = (Vec::new(), Vec::new());
+        for sequence in record.sequences() {
+            for t in first..sequence.n_rows() {
+                let mut row = vec![1.0];
+                (1..=OUTPUTS).for_each(|lag| row.extend_from_slice(sequence.y(t - lag)));
+                (0..INPUTS).for_each(|lag| row.extend_from_slice(sequence.u(t - delay - lag)));
+                rows.push(row);
+                targets.push(sequence.y(t)[k]);
+            }
+        }
+        let regressors = rows.first()?.len();
+        if rows.len() < 3 * regressors {
+            return None;
+        }
+        let (_, square, _) = least_squares(&rows, &targets);
+        let spread = variance(targets.iter().copied()) * targets.len() as f64;
+        if spread > 0.0 {
+            total += square / spread;
+        }
+    }
+    Some(total)
+}
+
+/// A record whose steps are smaller than this part of its spread is sampled fast,
+const FAST: f64 = 0.2;
+/// and thinned to steps of at most this part,
+const SLOW: f64 = 0.8;
+/// with at least so many rows left.
+const FEWEST_ROWS: usize = 80;
+
+/// Thinnings that are worth a trial.
+pub(super) fn thinnings(record: &Record) -> Vec<usize> {
+    let rows = record.sequences().iter().map(Sequence::n_rows).max().unwrap_or(0);
+    let mut largest = 0.0f64;
+    for k in 0..record.n_y() {
+        let spread = spread(record, k);
+        let steps = record.sequences().iter().flat_map(|s| {
+            let y: Vec<f64> = s.output(k).collect();
+            (1..y.len()).map(|t| y[t] - y[t - 1]).collect::<Vec<f64>>()
+        });
+        let step = variance(steps).sqrt();
+        if spread > 0.0 {
+            largest = largest.max(step / spread);
+        }
+    }
+    if largest == 0.0 || largest > FAST {
+        return Vec::new();
+    }
+    [2, 4, 8, 16].into_iter().filter(|k| *k as f64 * largest <= SLOW && rows / k >= FEWEST_ROWS).collect()
+}
+
+/// Standard deviation of an output.
+pub(super) fn spread(record: &Record, k: usize) -> f64 {
+    variance(record.sequences().iter().flat_map(|s| s.output(k))).sqrt()
+}
+
+fn variance(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    let mut shift = None;
+    for value in values {
+        let value = value - *shift.get_or_insert(value);
+        n += 1.0;
+        sum += value;
+        squares += value * value;
+    }
+    if n > 0.0 { (squares / n - (sum / n).powi(2)).max(0.0) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Inputs that jump about, and an output that follows them `delay` rows later.
+    fn record(delay: usize, pole: f64) -> Record {
+        let u: Vec<f64> = (0..300).map(|t| ((t * t * 7 + 3 * t) % 31) as f64 / 15.0 - 1.0).collect();
+        let mut y = vec![0.0; u.len()];
+        for t in 1..u.len() {
+            let noise = (((t * 37) % 101) as f64 / 50.0 - 1.0) * 0.01;
+            y[t] = pole * y[t - 1] + t.checked_sub(delay).map_or(0.0, |s| u[s]) + noise;
+        }
+        Sequence::scalar(&y, Some(&u)).unwrap().into()
+    }
+
+    #[test]
+    fn the_delay_is_found() {
+        for expected in [0, 1, 2, 5] {
+            assert_eq!(delay(&record(expected, 0.7)), expected);
+        }
+    }
+
+    #[test]
+    fn only_slow_records_are_thinned() {
+        assert!(thinnings(&record(1, 0.5)).is_empty());
+        let slow: Vec<f64> = (0..1000).map(|t| (t as f64 / 60.0).sin()).collect();
+        let found = thinnings(&Sequence::scalar(&slow, None).unwrap().into());
+        assert_eq!(found, [2, 4, 8]);
+        assert!(thinnings(&Sequence::scalar(&[1.0; 100], None).unwrap().into()).is_empty());
+    }
+}

@@ -1,0 +1,87 @@
+//! A learned model runs free under the inputs of a record that is read as it stands in its file: without lags of inputs,
+//! and with all its rows also where the model was learned from every k-th.
+
+use gpssm::posterior::Posterior;
+use gpssm::posterior::ensemble::Ensemble;
+use gpssm::posterior::online::OnlineOptions;
+use gpssm::posterior::simulate::SimulateOptions;
+use gpssm::posterior::warning::Warning;
+use gpssm::{Error, Sequence};
+
+use crate::table::{Columns, Window};
+
+/// How the rows of a file became the rows of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Past values of inputs.
+    pub window: Window,
+    /// One row of so many.
+    pub every: usize,
+}
+
+impl Layout {
+    /// As these columns are read.
+    pub fn of(columns: &Columns) -> Self {
+        Self { window: columns.window(), every: columns.every.unwrap_or(1).max(1) }
+    }
+
+    /// A sequence of the file as the model sees it.
+    pub fn apply(self, sequence: &Sequence) -> Result<Sequence, Error> {
+        self.apply_from(sequence, 0)
+    }
+
+    /// The same, beginning with this row.
+    fn apply_from(self, sequence: &Sequence, first: usize) -> Result<Sequence, Error> {
+        let rows = || (first..sequence.n_rows()).step_by(self.every);
+        let y = rows().map(|t| sequence.y(t).to_vec()).collect();
+        let u = match sequence.n_u() {
+            0 => Vec::new(),
+            _ => self.window.spread_rows(rows().map(|t| sequence.u(t).to_vec()).collect()),
+        };
+        Sequence::new(y, u)
+    }
+}
+
+/// Simulated outputs of every row.
+#[derive(Clone, Debug)]
+pub struct FreeRun {
+    /// Outputs (path, row, output).
+    pub y: Ensemble,
+    /// What to know.
+    pub warnings: Vec<Warning>,
+}
+
+/// Paths that follow the outputs of the first `n_init` rows (at least one) and then run free.
+///
+/// A model of every k-th row runs k times, each time from another of the first k rows, so that every row is predicted. Where fewer
+/// than k rows set the state it runs once, and the rows between lie on straight lines.
+pub fn free_run(
+    posterior: &Posterior,
+    sequence: &Sequence,
+    layout: Layout,
+    n_init: usize,
+    options: &SimulateOptions,
+    on_progress: &dyn Fn(usize, usize) -> bool,
+) -> Result<FreeRun, Error> {
+    let every = layout.every;
+    let in_turn = n_init >= every && sequence.n_rows() >= 2 * every;
+    let mut parts = Vec::new();
+    let mut warnings: Vec<Warning> = Vec::new();
+    for first in 0..if in_turn { every } else { 1 } {
+        let seen = layout.apply_from(sequence, first)?;
+        let n_head = n_init.saturating_sub(first).div_ceil(every).clamp(1, seen.n_rows());
+        let y: Vec<Vec<f64>> = (0..n_head).map(|t| seen.y(t).to_vec()).collect();
+        let inputs: Vec<Vec<f64>> = (0..seen.n_rows()).map(|t| seen.u(t).to_vec()).collect();
+        let filter = OnlineOptions { seed: options.seed, ..OnlineOptions::default() };
+        let run = posterior.simulate_from_record(&y, &inputs, options, &filter, on_progress)?;
+        parts.push(run.y);
+        if warnings.is_empty() {
+            warnings = run.warnings;
+        }
+    }
+    let y = match in_turn {
+        true => Ensemble::interleaved(&parts, sequence.n_rows()),
+        false => parts[0].stretched(every, sequence.n_rows()),
+    };
+    Ok(FreeRun { y, warnings })
+}

@@ -1,0 +1,75 @@
+//! The model that is chosen from a record alone.
+
+use gpssm::{Record, Sequence};
+use gpssm_io::auto::{Kernel, choose, is_asked_for};
+use gpssm_io::config::RunFile;
+use gpssm_io::table::Data;
+
+/// Inputs and outputs of y' = f(y) + u + e, with inputs that jump about.
+fn data(n: usize, f: impl Fn(f64) -> f64) -> Data {
+    let (mut y, mut u) = (vec![0.2], Vec::new());
+    for t in 0..n {
+        u.push(((t * t * 7 + 3 * t) % 31) as f64 / 15.0 - 1.0);
+        let noise = (((t * 53) % 97) as f64 / 48.0 - 1.0) * 0.05;
+        y.push(f(y[t]) + u[t] + noise);
+    }
+    y.truncate(n);
+    let record: Record = Sequence::scalar(&y, Some(&u)).unwrap().into();
+    Data::from_record(record, vec!["y".into()], vec!["u".into()], "made.csv")
+}
+
+/// A run file that leaves the kernel open only, so that two candidates are tried.
+fn file() -> RunFile {
+    let mut file = RunFile::new();
+    for (option, text) in [
+        ("--y", "y"),
+        ("--u", "u"),
+        ("--states", "auto"),
+        ("--lags", "1"),
+        ("--input-lags", "1"),
+        ("--tune", "7"),
+    ] {
+        file.option(option, text).unwrap();
+    }
+    file
+}
+
+#[test]
+fn a_linear_system_gets_a_linear_model() {
+    let (file, data) = (file(), data(120, |y| 0.7 * y));
+    let config = file.config().unwrap();
+    assert!(is_asked_for(&config));
+    let (chosen, choice) = choose(&config, &data, &|key| file.is_given(key), &|_, _| true);
+    let winner = choice.winner().unwrap();
+    assert_eq!(winner.candidate.kernel, Kernel::Linear, "{choice:?}");
+    assert!(winner.rmse < 0.2, "{choice:?}");
+    assert_eq!((chosen.data.input_lags, chosen.data.delay, chosen.data.every), (Some(1), Some(1), None));
+    assert!(chosen.sampler.hold_states && !is_asked_for(&chosen));
+    // What was asked for stays, the rest is settled.
+    assert_eq!((chosen.sampler.tune, chosen.sampler.draws), (7, 60));
+    assert_eq!(choice, choose(&config, &data, &|key| file.is_given(key), &|_, _| true).1);
+}
+
+#[test]
+fn a_bent_system_gets_a_smooth_one() {
+    let (file, data) = (file(), data(120, |y| 1.5 * (2.0 * y).sin()));
+    let (_, choice) = choose(&file.config().unwrap(), &data, &|key| file.is_given(key), &|_, _| true);
+    assert_eq!(choice.winner().unwrap().candidate.kernel, Kernel::Smooth, "{choice:?}");
+}
+
+#[test]
+fn what_cannot_be_tried_is_said() {
+    let file = file();
+    let mut gaps = data(120, |y| 0.7 * y);
+    let sequence = &gaps.record.sequences()[0];
+    let mut y: Vec<f64> = sequence.output(0).collect();
+    y[17] = f64::NAN;
+    let u: Vec<f64> = sequence.input(0).collect();
+    gaps.record = Sequence::scalar(&y, Some(&u)).unwrap().into();
+    let short = data(12, |y| 0.7 * y);
+    for (data, says) in [(gaps, "missing"), (short, "too short")] {
+        let (chosen, choice) = choose(&file.config().unwrap(), &data, &|_| false, &|_, _| true);
+        assert!(choice.winner().is_none() && choice.notes[0].contains(says), "{choice:?}");
+        assert!(!is_asked_for(&chosen));
+    }
+}

@@ -1,0 +1,178 @@
+//! A start on the outputs themselves, for precise sensors that show every state.
+//!
+//! Where each state is an output, or a copy of one some rows before, the outputs are a path already; all that is
+//! left to find are hyper-parameters, by a few updates given that path.
+
+use super::Start;
+use crate::dynamics::evidence::EvidenceWork;
+use crate::error::Error;
+use crate::mcmc::conditional::Conditional;
+use crate::mcmc::settings::Settings;
+use crate::mcmc::sweep::{Chain, ChainState, SweepInfo};
+use crate::model::compile::Problem;
+use crate::model::spec::{Predictor, TransitionSpec, Value};
+use crate::random::{Purpose, stream};
+use crate::record::Sequence;
+
+/// Draws of theta from the prior, of which the best given the outputs goes on.
+const DRAWS: u64 = 16;
+/// Updates of theta.
+const UPDATES: u64 = 30;
+
+/// Theta and the path that the outputs show. `keep_going` is asked before each update.
+pub(super) fn find(
+    problem: &Problem,
+    settings: &Settings,
+    chain: u32,
+    keep_going: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Option<Start>, Error> {
+    let shown = shown_outputs(problem).ok_or_else(|| {
+        let message = "outputs: needs states that are all outputs or their lags; use search";
+        Error::settings("start_at", message)
+    })?;
+    let paths = problem.sequences().iter().map(|s| path(problem, s, &shown)).collect::<Vec<_>>();
+    let mut best: Option<(f64, Vec<f64>)> = None;
+    for index in 0..DRAWS {
+        let mut rng = stream(settings.seed, chain, Purpose::StartTheta, 0, index);
+        let theta = problem.table().sample(&mut rng)?;
+        let mut work = EvidenceWork::default();
+        let log_joint = Conditional::new(problem, &paths, &theta, &mut work).log_joint(&theta).0;
+        if log_joint.is_finite() && best.as_ref().is_none_or(|(highest, _)| log_joint > *highest) {
+            best = Some((log_joint, theta));
+        }
+    }
+    let Some((mut log_evidence, theta)) = best else {
+        let message = format!(
+            "{DRAWS} draws of the hyper-parameters from the prior all had no density on the outputs; check that priors \
+             fit the scale of the data"
+        );
+        return Err(Error::Start { message });
+    };
+    // The updates of a start must not share random numbers with those of the chain.
+    let seed = rand::Rng::next_u64(&mut stream(settings.seed, chain, Purpose::StartSweeps, 0, 0));
+    let state = ChainState::new(problem, theta, paths);
+    let mut chain = Chain::new(problem, settings.filter_options(), seed, chain, state);
+    for done in 0..UPDATES {
+        if !keep_going(done, UPDATES) {
+            return Ok(None);
+        }
+        chain.state.sweep += 1;
+        chain.update_theta(&mut SweepInfo::default());
+    }
+    let mut state = chain.state;
+    let mut work = EvidenceWork::default();
+    let log_joint =
+        Conditional::new(problem, &state.paths, &state.theta, &mut work).log_joint(&state.theta).0;
+    if log_joint.is_finite() {
+        log_evidence = log_joint;
+    }
+    state.sweep = 0;
+    Ok(Some(Start { state, log_evidence }))
+}
+
+/// For each state the output that shows it and how many rows before; none if some state is not shown.
+pub(crate) fn shown_outputs(problem: &Problem) -> Option<Vec<(usize, usize)>> {
+    let model = problem.model();
+    if !model.sensor.is_linear_gaussian() {
+        return None;
+    }
+    let direct = |d: usize| -> Option<usize> {
+        match model.sensor.predictor()? {
+            Predictor::States => (d < model.n_y).then_some(d),
+            Predictor::Linear { c, d: through, offset } => {
+                let is = |value: &Value, number: f64| *value == Value::Known(number);
+                let plain = through.iter().flatten().chain(offset).all(|value| is(value, 0.0));
+                let unit = |row: &[Value]| {
+                    row.iter().enumerate().all(|(e, value)| is(value, if e == d { 1.0 } else { 0.0 }))
+                };
+                c.iter().position(|row| unit(row)).filter(|_| plain)
+            }
+            _ => None,
+        }
+    };
+    let shown = |d: usize| {
+        let (mut at, mut rows) = (d, 0);
+        while let TransitionSpec::Lag { of } = model.states[at].transition {
+            (at, rows) = (of, rows + 1);
+        }
+        direct(at).map(|k| (k, rows))
+    };
+    (0..model.states.len()).map(shown).collect()
+}
+
+/// The paths that the outputs show, original units.
+pub(crate) fn path_on_outputs(problem: &Problem, shown: &[(usize, usize)]) -> Vec<Vec<f64>> {
+    let paths = problem.sequences().iter().map(|s| path(problem, s, shown));
+    paths.map(|path| problem.path_to_original(&path)).collect()
+}
+
+/// The outputs as a path in internal units. A missing output lies on the line between its neighbours; before the
+/// first row stands the first value.
+fn path(problem: &Problem, sequence: &Sequence, shown: &[(usize, usize)]) -> Vec<f64> {
+    let scaling = problem.scaling();
+    let n_y = problem.model().n_y;
+    let columns: Vec<Vec<f64>> = (0..n_y)
+        .map(|k| {
+            let y = sequence.output(k).map(|y| scaling.y.to_original(k, y)).collect();
+            interpolated(y, scaling.y.shift[k])
+        })
+        .collect();
+    let mut path = Vec::with_capacity(sequence.n_rows() * shown.len());
+    for t in 0..sequence.n_rows() {
+        path.extend(shown.iter().map(|&(k, rows)| columns[k][t.saturating_sub(rows)]));
+    }
+    problem.path_to_internal(&path)
+}
+
+fn interpolated(mut y: Vec<f64>, otherwise: f64) -> Vec<f64> {
+    let seen: Vec<usize> = (0..y.len()).filter(|&t| !y[t].is_nan()).collect();
+    for t in 0..y.len() {
+        if !y[t].is_nan() {
+            continue;
+        }
+        let next = seen.partition_point(|&s| s < t);
+        let before = next.checked_sub(1).map(|i| seen[i]);
+        y[t] = match (before, seen.get(next)) {
+            (Some(a), Some(&b)) => y[a] + (y[b] - y[a]) * (t - a) as f64 / (b - a) as f64,
+            (Some(a), None) => y[a],
+            (None, Some(&b)) => y[b],
+            (None, None) => otherwise,
+        };
+    }
+    y
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcmc::settings::StartAt;
+    use crate::mcmc::start::find_start;
+    use crate::{Functions, Model};
+
+    fn problem(model: Model, y: &[f64]) -> Problem {
+        Problem::new(model, &Functions::new(), Sequence::scalar(y, None).unwrap().into()).unwrap()
+    }
+
+    #[test]
+    fn the_path_is_the_outputs_and_their_past() {
+        let y = [1.0, f64::NAN, 3.0, 5.0, f64::NAN, f64::NAN];
+        let problem = problem(Model::lagged_outputs(1, 0, 2), &y);
+        let settings = Settings { start_at: StartAt::Outputs, ..Settings::default() };
+        let start = find_start(&problem, &settings, 0, &mut |_, _| true).unwrap().unwrap();
+        let path = problem.path_to_original(&start.state.paths[0]);
+        let expected = [1., 1., 1., 2., 1., 1., 3., 2., 1., 5., 3., 2., 5., 5., 3., 5., 5., 5.];
+        for (x, expected) in path.iter().zip(expected) {
+            assert!((x - expected).abs() < 1e-12, "{path:?}");
+        }
+        assert_eq!(start.state.sweep, 0);
+        assert!(start.log_evidence.is_finite());
+    }
+
+    #[test]
+    fn hidden_states_are_refused() {
+        let hidden = problem(Model::with_hidden_states(2, 1, 0), &[0.0, 1.0, 0.5, 0.2]);
+        let settings = Settings { start_at: StartAt::Outputs, ..Settings::default() };
+        let error = find_start(&hidden, &settings, 0, &mut |_, _| true).unwrap_err();
+        assert!(error.to_string().contains("outputs or their lags"), "{error}");
+    }
+}
