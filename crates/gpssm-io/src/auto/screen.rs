@@ -9,23 +9,26 @@ const LONGEST_DELAY: usize = 10;
 const OUTPUTS: usize = 2;
 const INPUTS: usize = 3;
 
-/// Rows from an input to the first output that sees it: that of the best linear model with two past outputs and three
-/// past inputs. Inputs that act at once (0) and at the next row (1) are told apart only by a clear difference.
+/// Rows from an input to the first output that sees it, by linear models with two past outputs and three past inputs. A
+/// model that begins at the dead time is as good as any, one that begins a row later is clearly worse. Where no row
+/// makes such a difference inputs act one row later.
 pub(super) fn delay(record: &Record) -> usize {
     let error = |delay: usize| squared_error(record, delay).unwrap_or(f64::INFINITY);
-    let mut best = (1, error(1));
-    for delay in 2..=LONGEST_DELAY {
-        let found = error(delay);
-        // A dead time makes a clear difference; a little is gained by chance, and later inputs are lost.
-        if found < 0.8 * best.1 {
-            best = (delay, found);
-        }
+    let errors: Vec<f64> = (0..=LONGEST_DELAY + 1).map(error).collect();
+    let least = errors[1..].iter().copied().fold(f64::INFINITY, f64::min);
+    if errors[0] < least / CLEAR {
+        return 0;
     }
-    if error(0) < 0.8 * best.1 { 0 } else { best.0 }
+    let clear = |d: &usize| errors[*d] <= EQUAL * least && errors[d + 1] > CLEAR * errors[*d];
+    (1..=LONGEST_DELAY).rev().find(clear).unwrap_or(1)
 }
 
+/// Squared errors that are told apart clearly, and not at all.
+const CLEAR: f64 = 1.25;
+const EQUAL: f64 = 1.05;
+
 fn squared_error(record: &Record, delay: usize) -> Option<f64> {
-    let first = OUTPUTS.max(LONGEST_DELAY + INPUTS);
+    let first = OUTPUTS.max(LONGEST_DELAY + 1 + INPUTS);
     let mut total = 0.0;
     for k in 0..record.n_y() {
         let (mut rows, mut targets) = (Vec::new(), Vec::new());
@@ -102,11 +105,15 @@ mod tests {
 
     /// Inputs that jump about, and an output that follows them `delay` rows later.
     fn record(delay: usize, pole: f64) -> Record {
-        let u: Vec<f64> = (0..300).map(|t| ((t * t * 7 + 3 * t) % 31) as f64 / 15.0 - 1.0).collect();
+        let mut state = 1u64;
+        let mut jump = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / (1u64 << 30) as f64 - 1.0
+        };
+        let u: Vec<f64> = (0..300).map(|_| jump()).collect();
         let mut y = vec![0.0; u.len()];
         for t in 1..u.len() {
-            let noise = (((t * 37) % 101) as f64 / 50.0 - 1.0) * 0.01;
-            y[t] = pole * y[t - 1] + t.checked_sub(delay).map_or(0.0, |s| u[s]) + noise;
+            y[t] = pole * y[t - 1] + t.checked_sub(delay).map_or(0.0, |s| u[s]) + 0.01 * jump();
         }
         Sequence::scalar(&y, Some(&u)).unwrap().into()
     }
