@@ -13,7 +13,7 @@ use gpssm::mcmc::chains::ChainReport;
 use gpssm::mcmc::sink::ChainDraws;
 use gpssm::mcmc::sweep::{ChainState, SweepInfo};
 use gpssm::{ChainPlan, Draw, Functions, Phase, Points, Progress, RunReport, Settings, Sink, diagnostics};
-use gpssm_io::config::{ConfigError, ModelConfig, Run, RunError, RunFile};
+use gpssm_io::config::{ConfigError, ModelConfig, Run, RunError, RunFile, States};
 use gpssm_io::fit::FitError;
 use gpssm_io::table::Data;
 use numpy::ndarray::Axis;
@@ -438,10 +438,12 @@ fn to_toml(value: serde_json::Value) -> Option<toml::Value> {
 
 /// How many states the model will have: what user functions are called with.
 fn n_states(model: &ModelConfig, n_y: usize) -> usize {
-    match model.lags {
-        Some(lags) => n_y * (1 + lags),
-        None if !model.state.is_empty() => model.state.len(),
-        None => model.states.unwrap_or(n_y),
+    match (model.lags, model.states) {
+        (Some(lags), _) => n_y * (1 + lags),
+        (None, _) if !model.state.is_empty() => model.state.len(),
+        (None, Some(States::Number(states))) => states,
+        // Auto is refused when the model is resolved.
+        (None, Some(States::Auto) | None) => n_y,
     }
 }
 

@@ -165,7 +165,10 @@ pub(super) fn model(config: &ModelConfig, data: &Data) -> Result<Model, Wrong> {
     let (n_y, n_u) = (data.outputs.len(), data.inputs.len());
     let states = match config.states {
         Some(States::Auto) => {
-            return wrong("model.states", "auto must be chosen from the data before the model is made");
+            return wrong(
+                "model.states",
+                "auto is for `gpssm fit` and `gpssm evaluate`; give a number of states here, or lags",
+            );
         }
         Some(States::Number(states)) => Some(states),
         None => None,
