@@ -341,3 +341,35 @@ fn as_json(rows: &[&Row], table: &[Vec<Outcome>]) -> serde_json::Value {
         .collect();
     json!({ "rows": rows })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(prediction: Option<f64>, r_hat: f64) -> Outcome {
+        Outcome {
+            seed: 7,
+            prediction_rmse: prediction,
+            smoothing_rmse: 3.0,
+            smoothing_by_chain: vec![3.0],
+            r_hat: Some(r_hat),
+            ess_f_per_second: None,
+            ess_x_per_second: Some(2.0),
+            seconds: 1.5,
+        }
+    }
+
+    #[test]
+    fn the_table_as_json_and_what_is_said_of_it() {
+        let rows: Vec<&Row> = ROWS.iter().filter(|row| ["known", "gp-ssm"].contains(&row.name)).collect();
+        let table = [vec![outcome(None, 1.0)], vec![outcome(Some(1.0), 1.01), outcome(Some(2.0), 1.2)]];
+        let json = as_json(&rows, &table);
+        assert_eq!(json["rows"][0]["row"], "known");
+        assert!(json["rows"][0]["prediction_rmse"].is_null());
+        assert_eq!(json["rows"][1]["prediction_rmse"]["mean"], 1.5);
+        assert_eq!(json["rows"][1]["smoothing_rmse"]["sd"], 0.0);
+        assert_eq!(json["rows"][1]["seconds"], 3.0);
+        assert_eq!(json["rows"][1]["runs"][1]["r_hat"], 1.2);
+        assert_eq!(disagreements(&rows, &table), "gp-ssm, seed 7: chains disagree (R-hat 1.20)\n");
+    }
+}
