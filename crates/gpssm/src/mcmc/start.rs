@@ -49,7 +49,7 @@ use crate::smc::filter::{FilterError, FilterOptions, SharedPairs, particle_filte
 /// Populations that know nothing of each other until the last stage: one that went wrong shows by its evidence only
 /// beside another.
 const ISLANDS: u64 = 2;
-/// Draws from the prior that are tried when all candidates of a stage failed.
+/// Draws from the prior that are tried when all candidates of a stage failed or have no density.
 const EXTRA: u32 = 20;
 
 /// Candidates that are remembered of the first stage.
@@ -183,7 +183,7 @@ impl Round<'_> {
         let mut doubtful: Vec<Start> = Vec::new();
         let mut last_failure = None;
         for index in 0..n_candidates.saturating_add(EXTRA) {
-            if index >= n_candidates && !(kept.is_empty() && doubtful.is_empty()) {
+            if index >= n_candidates && !kept.is_empty() {
                 break;
             }
             if !keep_going() {

@@ -1,7 +1,7 @@
 //! Records that are short, empty, constant or wrong.
 
 use gpssm::model::spec::{Predictor, SensorSpec};
-use gpssm::{Error, Model, Record, Sequence};
+use gpssm::{Error, Model, Record, Sequence, Settings};
 
 use crate::{assert_no_nan, assert_refused, assert_runs, problem, process_sd, record, run, sensor_sd, short};
 
@@ -53,14 +53,24 @@ fn missing_outputs_run() {
 }
 
 /// States that repeat to rounding make rows of K equal; only the process noise keeps the matrix definite,
-/// and below the rounding of the signal variance not even that: densities may then be minus infinity.
+/// and below the rounding of the signal variance not even that: densities may then be minus infinity, or all
+/// particles lost.
 #[test]
 fn duplicate_inputs_run() {
     let y: Vec<f64> = (0..20).map(|t| f64::from(t % 2)).collect();
-    for (q, r) in [(1e-2, 1e-9), (1e-6, 1e-6), (1e-9, 1e-9)] {
+    let draws = |q: f64, r: f64, seed: u64| {
         let model = Model { process_noise: process_sd(q), sensor: sensor_sd(r), ..Model::observed(1, 0) };
         let problem = problem(model, Sequence::scalar(&y, None).unwrap()).unwrap();
-        assert_no_nan(&run(&problem, &short()).unwrap(), &format!("q = {q}, r = {r}"));
+        run(&problem, &Settings { seed, ..short() })
+    };
+    for seed in 0..5 {
+        for (q, r) in [(1e-2, 1e-9), (1e-6, 1e-6)] {
+            assert_no_nan(&draws(q, r, seed).unwrap(), &format!("q = {q}, r = {r}, seed {seed}"));
+        }
+        match draws(1e-9, 1e-9, seed) {
+            Ok(draws) => assert_no_nan(&draws, &format!("q = r = 1e-9, seed {seed}")),
+            Err(error) => assert!(error.to_string().contains("particles have weight zero"), "{error}"),
+        }
     }
     let twins = Record::new(vec![record(8), record(8), record(8)]).unwrap();
     assert_runs(Model::observed(1, 1), twins, &short(), "the same sequence three times");

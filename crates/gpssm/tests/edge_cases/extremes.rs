@@ -7,7 +7,9 @@ use gpssm::model::spec::{
 };
 use gpssm::{KernelSpec, Model};
 
-use crate::{assert_refused, assert_runs, fixed, problem, process_sd, record, sensor_sd, short};
+use crate::{
+    assert_no_nan, assert_refused, assert_runs, fixed, problem, process_sd, record, run, sensor_sd, short,
+};
 
 #[test]
 fn noise_of_zero_is_refused() {
@@ -30,10 +32,13 @@ fn noise_of_zero_is_refused() {
 
 #[test]
 fn tiny_noise_runs() {
-    for (q, r) in [(1e-12, 0.1), (0.1, 1e-12), (1e-12, 1e-12), (1e12, 0.1), (0.1, 1e12)] {
-        let model = Model { process_noise: process_sd(q), sensor: sensor_sd(r), ..Model::observed(1, 1) };
-        assert_runs(model, record(15), &short(), &format!("q = {q}, r = {r}"));
+    let model = |q, r| Model { process_noise: process_sd(q), sensor: sensor_sd(r), ..Model::observed(1, 1) };
+    for (q, r) in [(1e-12, 0.1), (0.1, 1e-12), (1e-12, 1e-12), (1e12, 0.1)] {
+        assert_runs(model(q, r), record(15), &short(), &format!("q = {q}, r = {r}"));
     }
+    // A sensor that tells nothing: draws of the prior, whose states may run away until no density can be computed.
+    let problem = problem(model(0.1, 1e12), record(15)).unwrap();
+    assert_no_nan(&run(&problem, &short()).unwrap(), "r = 1e12");
 }
 
 fn stationary(sigma_f: f64, ell: f64) -> StationarySpec {
