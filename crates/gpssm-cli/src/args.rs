@@ -150,7 +150,7 @@ pub struct FitArgs {
     /// Sensor: gaussian, student_t, poisson, negative_binomial, bernoulli, stochastic_volatility [default: gaussian].
     #[arg(long, value_name = "SENSOR", help_heading = "Model")]
     pub sensor: Option<String>,
-    /// Prior over f: exact, or a finite basis such as 'fic(40)', 'hilbert(60)' [default: exact].
+    /// Prior over f: exact, or a finite basis such as 'fic(40)', 'hilbert(60)', 'hilbert(60, sampled)' [default: exact].
     #[arg(long, value_name = "DYNAMICS", help_heading = "Model")]
     pub dynamics: Option<String>,
     /// Draws kept of each chain [default: 500].

@@ -13,7 +13,7 @@
 //! | | `{ log_density = "..." }` | `{ formula = { log_density = "..." } }` |
 //! | what a sensor shows | `"abs(x1)"`, `["x1", "x1*x2"]` | `{ formulas = [...] }` |
 //! | noise | one prior or a list of them | `{ diagonal = [...] }` |
-//! | prior over f | `"hilbert(40)"`, `"fic(30)"` | `{ hilbert = { functions = 40 } }`, ... |
+//! | prior over f | `"hilbert(40)"`, `"fic(30, sampled)"` | `{ hilbert = { functions = 40 } }`, ... |
 //! | initial state | `[0.0, 1.0]` | `{ fixed = [0.0, 1.0] }` |
 //! | symmetry | `flip = "x2"`, `orientation = "x2 raises x1"` | numbers from 0, tables |
 
@@ -207,10 +207,20 @@ fn dynamics(node: Node, new: Writer) -> Result<Node, ReadError> {
         "fic" | "dtc" => "inducing",
         _ => return Ok(new.text(name)),
     };
-    match (arguments.len(), arguments.first().map(|argument| argument.parse::<u32>())) {
-        (1, Some(Ok(size))) => Ok(new.one(name, new.one(key, new.index(size as usize)))),
+    let size = arguments.first().and_then(|argument| argument.parse::<u32>().ok());
+    let mode = match arguments.get(1..) {
+        Some([]) => Some(vec![]),
+        Some([mode @ ("sampled" | "collapsed")]) => Some(vec![("mode", new.text(mode))]),
+        _ => None,
+    };
+    match (size, mode) {
+        (Some(size), Some(mode)) => {
+            let entries = [vec![(key, new.index(size as usize))], mode].concat();
+            Ok(new.one(name, new.table(entries)))
+        }
         _ => Err(ReadError::new(format!(
-            "write \"{name}(n)\" with the number n of basis functions, such as \"{name}(40)\""
+            "write \"{name}(n)\" with the number n of basis functions, such as \"{name}(40)\", or \"{name}(40, sampled)\" \
+             with weights that are drawn in each sweep"
         ))),
     }
 }
@@ -401,6 +411,15 @@ mod tests {
             Ok(DynamicsSpec::Hilbert { functions: 40, half_width: vec![], mode })
         );
         assert_eq!(value("'fic(30)'"), Ok(DynamicsSpec::Fic { inducing: InducingSpec::Greedy(30), mode }));
+        assert_eq!(value("'fic(30, collapsed)'"), value("'fic(30)'") as Result<DynamicsSpec, _>);
+        let mode = Mode::Sampled;
+        assert_eq!(
+            value("'hilbert(40, sampled)'"),
+            Ok(DynamicsSpec::Hilbert { functions: 40, half_width: vec![], mode })
+        );
+        for wrong in ["'hilbert(40, drawn)'", "'hilbert(sampled)'", "'hilbert(40, sampled, 2)'"] {
+            assert!(value::<DynamicsSpec>(wrong).unwrap_err().contains("write \"hilbert(n)\""), "{wrong}");
+        }
         assert!(value::<DynamicsSpec>("'hilbert'").unwrap_err().contains("write \"hilbert(n)\""));
         assert!(value::<DynamicsSpec>("'exakt'").unwrap_err().contains("did you mean 'exact'?"));
         assert_eq!(value("[0.0, 1]"), Ok(InitialSpec::Fixed(vec![0.0, 1.0])));

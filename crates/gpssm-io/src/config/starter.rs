@@ -122,7 +122,7 @@ pub fn starter(columns: &Columns, data: &Data) -> String {
     } else {
         line(
             "dynamics = \"exact\"".into(),
-            "for thousands of rows a finite basis: \"hilbert(40)\", \"fic(30)\"",
+            "for thousands of rows a finite basis: \"hilbert(40)\", \"fic(30)\", \"hilbert(40, sampled)\"",
         );
     }
     line("# lags = 2".into(), "in place of hidden states: past outputs");
