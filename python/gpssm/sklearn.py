@@ -88,7 +88,7 @@ class GPSSM(BaseEstimator):  # type: ignore[misc]
         return self._fitted().simulate(u, **arguments)
 
     def score(self, y: Any, u: Any = None, **arguments: Any) -> float:
-        """R^2 of the mean of a free run, averaged over the outputs; see `gpssm.Result.score`."""
+        """R^2 of the median of a free run, averaged over the outputs; see `gpssm.Result.score`."""
         scores = self._fitted().score(y, u, **arguments)
         return float(scores.loc["model", "r2"].mean())
 

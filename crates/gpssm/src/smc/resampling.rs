@@ -16,7 +16,8 @@ const FEWEST_MEETINGS: f64 = 0.5;
 pub enum Resampling {
     /// Independently.
     Multinomial,
-    /// At points that are 1/N apart, with a random cyclic shift: less noise.
+    /// At points that are 1/N apart, with a random cyclic shift: less noise. A filter leaves it where lines would hardly
+    /// meet, see [`Resampling::for_weights`].
     #[default]
     Systematic,
 }
