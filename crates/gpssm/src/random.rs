@@ -25,6 +25,8 @@ pub enum Purpose {
     Basis = 6,
     /// Sweeps within a start; the index is the candidate.
     StartSweeps = 7,
+    /// Sensor noise and observed states of a sweep, together.
+    Interweaving = 8,
     /// What is done with the draws afterwards; the chain and the sweep tell what.
     Posterior = 100,
 }

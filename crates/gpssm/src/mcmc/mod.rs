@@ -4,6 +4,7 @@
 //! - `conditional`: p(theta_k | x, y) of one hyper-parameter at a time
 //! - [`conjugate`]: direct draws of sensor noise
 //! - `hyper`: all hyper-parameters given the states (step a)
+//! - `interweave`: sensor noise and the states seen through it, together
 //! - [`sweep`]: one sweep of a chain (steps a to c)
 //! - [`start`]: the cold start
 //! - [`chains`]: several chains in threads; [`settings`], [`sink`]: how they run and where draws go
@@ -12,6 +13,7 @@ pub mod chains;
 mod conditional;
 pub mod conjugate;
 mod hyper;
+mod interweave;
 pub mod settings;
 pub mod sink;
 pub mod slice;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conditional::Conditional;
 use super::hyper;
+use super::interweave;
 use super::slice::WidthAdaptation;
 use crate::dynamics::evidence::EvidenceWork;
 use crate::dynamics::numerics::Numerics;
@@ -135,12 +136,14 @@ impl<'a> Chain<'a> {
         Self { problem, options, seed, chain, state, hold_states: false, work: EvidenceWork::default() }
     }
 
-    /// Draws theta given x and y, then x of each sequence given theta, y and the other sequences.
+    /// Draws theta given x and y, the noise of linear sensors once more together with the states seen through them, then
+    /// x of each sequence given theta, y and the other sequences.
     pub fn sweep(&mut self) -> SweepInfo {
         let mut info = SweepInfo::default();
         self.state.sweep += 1;
         self.update_theta(&mut info);
         if !self.hold_states {
+            self.interweave(&mut info);
             self.update_states(&mut info);
         }
         let state = &self.state;
@@ -155,6 +158,14 @@ impl<'a> Chain<'a> {
         let mut rng = stream(self.seed, self.chain, Purpose::Theta, state.sweep, 0);
         let (theta, widths) = (&mut state.theta, &mut state.widths);
         hyper::update(self.problem, theta, &state.paths, widths, &mut self.work, &mut rng, info);
+        info.relative_jitter = info.relative_jitter.max(std::mem::take(&mut self.work.relative_jitter));
+    }
+
+    /// Sensor noise with its standardised residuals held.
+    fn interweave(&mut self, info: &mut SweepInfo) {
+        let state = &mut self.state;
+        let mut rng = stream(self.seed, self.chain, Purpose::Interweaving, state.sweep, 0);
+        interweave::update(self.problem, &mut state.theta, &mut state.paths, &mut self.work, &mut rng, info);
         info.relative_jitter = info.relative_jitter.max(std::mem::take(&mut self.work.relative_jitter));
     }
 

@@ -329,6 +329,22 @@ fn known_unknown_and_lag() -> Case {
     })
 }
 
+/// x' of two past states, and a sensor whose noise is learned: its residuals move the state and its copy.
+pub fn lagged() -> Case {
+    let unknown = gp(log_normal(1.0, 0.4), fixed(1.5), FunctionSpec::Identity);
+    let copy = StateSpec { transition: TransitionSpec::Lag { of: 0 }, scale: None };
+    let sensor = sensor(Predictor::States, ScalePrior::on_sd(log_normal(0.3, 0.5)));
+    let model = model(vec![unknown, copy], 1, process_sd(log_normal(0.4, 0.4)), sensor);
+    one("lagged", model, plan(4, 1, &[(2, 0)]), |theta| Numbers {
+        kernel: vec![theta.kernel(1, &["x1", "x2"]), None],
+        lag: vec![None, Some(0)],
+        mean: Box::new(|d, z| z[d]),
+        q: vec![theta.get("process_sd[x1]").powi(2), 0.0, 0.0, 0.0],
+        sensor_mean: Box::new(|k, z| z[k]),
+        sensor_noise: theta.sensor_variance(),
+    })
+}
+
 pub fn all() -> Vec<Case> {
     vec![
         squared_exponential(),
@@ -342,5 +358,6 @@ pub fn all() -> Vec<Case> {
         two_sequences(),
         linear_mean(),
         known_unknown_and_lag(),
+        lagged(),
     ]
 }

@@ -82,3 +82,9 @@ fn stale_residuals_are_seen() {
 fn a_forgotten_sensor_is_seen() {
     assert_seen(&cases::shared_parameter(), Mutant::SensorForgotten, 2_000);
 }
+
+/// |z| = 39, the sensor noise.
+#[test]
+fn a_forgotten_volume_is_seen() {
+    assert_seen(&cases::lagged(), Mutant::NoVolume, 1_000);
+}

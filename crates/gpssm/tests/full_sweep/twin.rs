@@ -7,6 +7,7 @@ use gpssm::mcmc::slice::{SliceLimits, slice_update};
 use gpssm::model::covariance_prior::CovariancePrior;
 use gpssm::model::parameters::{Coordinate, ParameterPrior};
 use gpssm::model::scale_prior::ScaleKind;
+use gpssm::model::spec::{Predictor, SensorSpec};
 use gpssm::random::{Purpose, stream};
 use gpssm::smc::filter::{FilterOptions, SharedPairs, conditional_filter};
 use rand::RngExt;
@@ -25,7 +26,7 @@ pub enum Mutant {
     StaleFactor,
     /// Log coordinates without their Jacobian.
     NoJacobian,
-    /// The direct draw of the sensor noise counts missing outputs.
+    /// Sensor noise is drawn as if missing outputs had been seen.
     CountsMissing,
     /// A prior on the variance is used as one on the standard deviation.
     SdPrior,
@@ -33,6 +34,8 @@ pub enum Mutant {
     StaleResiduals,
     /// The sensor's parameter is drawn from the transition alone.
     SensorForgotten,
+    /// States move with the sensor noise as if their volume stayed the same.
+    NoVolume,
 }
 
 pub struct Twin<'a> {
@@ -204,11 +207,78 @@ impl Twin<'_> {
         }
     }
 
+    /// Sensor noise with the standardised residuals held: every row that output `k` has seen moves with it.
+    fn interweave(&self, state: &mut Replicate, rng: &mut ChaCha8Rng) {
+        let SensorSpec::Gaussian { mean: Predictor::States | Predictor::Linear { .. }, .. } =
+            &self.problem.model().sensor
+        else {
+            return;
+        };
+        let table = self.problem.table();
+        for output in 0..self.problem.model().n_y {
+            let Some(k) = table.index(&format!("sensor_sd[y{}]", output + 1)).filter(|&k| !table.is_fixed(k))
+            else {
+                continue;
+            };
+            let (theta, start) = (state.theta.clone(), state.clone());
+            let at = |coordinate: f64| {
+                let mut moved = start.clone();
+                moved.theta[k] = coordinate.exp();
+                let ratio = moved.theta[k] / theta[k];
+                let n_moved = self.scale_residuals(output, ratio, &mut moved.paths, &start);
+                (moved, n_moved * ratio.ln())
+            };
+            let mut density = |coordinate: f64| {
+                let (moved, log_volume) = at(coordinate);
+                let log_volume = if self.is(Mutant::NoVolume) { 0.0 } else { log_volume };
+                // x_0 ~ N(0, I) moves too.
+                let n_x = self.problem.n_x();
+                let square: f64 = moved.paths.iter().flat_map(|path| &path[..n_x]).map(|x| x * x).sum();
+                self.log_joint(&moved.theta, &theta, &moved) - 0.5 * square + log_volume
+            };
+            let x0 = theta[k].ln();
+            let current = density(x0);
+            let outcome = slice_update(x0, current, 0.5, SliceLimits::default(), &mut density, rng);
+            *state = at(outcome.x).0;
+        }
+    }
+
+    /// Multiplies the residuals of one output by moving the state of the same number, and all copies of that; returns how
+    /// many there were.
+    fn scale_residuals(&self, output: usize, ratio: f64, paths: &mut [Vec<f64>], start: &Replicate) -> f64 {
+        let numbers = self.numbers(&start.theta);
+        let n_x = numbers.n_x();
+        let mut n_moved = 0.0;
+        for ((path, y), plan) in paths.iter_mut().zip(&start.y).zip(&self.case.plans) {
+            for (t, y) in y.iter().enumerate() {
+                if y[output].is_nan() {
+                    n_moved += f64::from(self.is(Mutant::CountsMissing));
+                    continue;
+                }
+                let mut z = [&path[t * n_x..][..n_x], &plan.u[t]].concat();
+                let mean = (numbers.sensor_mean)(output, &z);
+                z[output] += 1.0;
+                let gain = (numbers.sensor_mean)(output, &z) - mean;
+                path[t * n_x + output] += (1.0 - ratio) * (y[output] - mean) / gain;
+                n_moved += 1.0;
+            }
+            for t in 1..y.len() {
+                for (d, of) in numbers.lag.iter().enumerate() {
+                    if let Some(of) = of {
+                        path[t * n_x + d] = path[(t - 1) * n_x + of];
+                    }
+                }
+            }
+        }
+        n_moved
+    }
+
     /// The sweep with number `sweep`, counted from 1.
     pub fn sweep(&self, state: &mut Replicate, width: f64, seed: u64, sweep: u64) {
         let old = state.theta.clone();
         let mut rng = stream(seed, 0, Purpose::Theta, sweep, 0);
         self.update_theta(state, width, &mut rng);
+        self.interweave(state, &mut stream(seed, 0, Purpose::Interweaving, sweep, 0));
         let theta = if self.is(Mutant::StaleFactor) { old } else { state.theta.clone() };
         self.update_states(&theta, state, seed, sweep);
     }
