@@ -50,10 +50,11 @@ scale = 10.0
 const SQUARED_EXPONENTIAL: &str =
     "kernel = { squared_exponential = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(5, 0.5)'] } }\n";
 
-/// The kernel of our choice: of several it had the best log score one step ahead on data sets with other seeds
-/// (decision 6).
+/// The kernel of our choice: what x does and what u does, added. Chosen by log scores one step ahead on data sets with
+/// other seeds and by how well chains agree there (decision 6).
 const CHOSEN: &str = "kernel = { sum = [
-    { matern52 = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(5, 0.5)'] } },
+    { matern52 = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(5, 0.5)'], active = ['x'] } },
+    { squared_exponential = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(5, 0.5)'], active = ['u'] } },
     { linear = { sigma = ['log_normal(1, 1)'] } },
 ] }\n";
 
@@ -77,7 +78,7 @@ pub const ROWS: [Row; 8] = [
     },
     Row {
         name: "gp-ssm",
-        title: "GP-SSM, Matern-5/2 + linear",
+        title: "GP-SSM, Matern-5/2(x) + SE(u) + linear",
         prediction: Some((1.7, 0.2)),
         smoothing: Some((3.2, 0.5)),
         learned_function: true,
@@ -93,7 +94,7 @@ pub const ROWS: [Row; 8] = [
     },
     Row {
         name: "hilbert",
-        title: "Hilbert-space GP-SSM, 120 functions",
+        title: "Hilbert-space GP-SSM, 2 x 40 functions",
         prediction: None,
         smoothing: None,
         learned_function: true,
@@ -138,7 +139,7 @@ impl Row {
             "se" => format!("{learned}{SQUARED_EXPONENTIAL}"),
             "fic" => format!("{learned}dynamics = \"fic(40)\"\n{CHOSEN}"),
             "hilbert" => {
-                let sampled = "dynamics = { hilbert = { functions = 120, mode = \"sampled\" } }\n";
+                let sampled = "dynamics = { hilbert = { functions = 40, mode = \"sampled\" } }\n";
                 format!("{learned}{sampled}{CHOSEN}")
             }
             "model-b" => format!("{SENSOR}{MIRROR}{}", parametric("0.3*x + 7.5*x/(1 + x^2)")),

@@ -138,10 +138,11 @@ impl Length {
             return Self { chains: args.chains.min(2), tune: 100, draws: 100 };
         }
         let (tune, draws) = match row.name {
-            // Sweeps of known forms cost a tenth, those with drawn weights a third.
+            // Where chains must agree they run longer. Sweeps of known forms and those with drawn weights cost little.
+            "gp-ssm" => (100, 600),
+            "gp-ssm-se" | "fic" => (100, 300),
             "hilbert" => (200, 600),
-            _ if row.learned_function => (100, 450),
-            _ => (300, 1_000),
+            _ => (300, 700),
         };
         Self { chains: args.chains, tune, draws }
     }
