@@ -60,9 +60,9 @@ def fit(
     model : Model, path or text of a run file, or dict, optional
         The model; without it, it is made of the next arguments, see `gpssm.Model`.
     states, kernel, mean, observation, process_noise, initial, dynamics, lags
-        Parts of the model, see `gpssm.Model`. With ``states="auto"`` the model is chosen from the record, as by the
-        program: past outputs are its states; past inputs and thinning, if they help, are in ``result.data.layout``
-        and are applied to new records, too; ``result.choice`` says what was tried.
+        Parts of the model, see `gpssm.Model`. With ``states="auto"`` the model is chosen from the record, as by
+        the program: past outputs are its states; past inputs and thinning, if they help, are in
+        ``result.data.layout`` and are applied to new records, too; ``result.choice`` says what was tried.
     prior : dict, optional
         Priors of the parameters of formulas and functions, by name.
     draws, tune, chains : int, optional

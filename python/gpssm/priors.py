@@ -148,9 +148,7 @@ class PriorDensity(Prior):
         """Give the prior as it stands in a model file; a function stands there as it is."""
         if not isinstance(self.log_density, str) and not callable(self.log_density):
             raise ValueError(f"log_density: expected a formula in v or a function, not {self.log_density!r}")
-        fields: dict[str, Any] = {
-            "formula" if isinstance(self.log_density, str) else "function": self.log_density
-        }
+        fields: dict[str, Any] = {"formula" if isinstance(self.log_density, str) else "function": self.log_density}
         fields |= {name: float(v) for name, v in (("low", self.low), ("high", self.high)) if v is not None}
         return {self._key: fields}
 

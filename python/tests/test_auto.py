@@ -47,7 +47,7 @@ def test_what_was_chosen_is_told(chosen, delayed):
 
 
 def test_saved_runs_know_their_layout(chosen, delayed, tmp_path):
-    y, u = delayed
+    _, u = delayed
     chosen.save(tmp_path / "run.zarr")
     again = gpssm.open(tmp_path / "run.zarr")
     assert same(again, chosen) and again.data.layout == chosen.data.layout

@@ -10,7 +10,13 @@ def formulas(y, p, n_init):
     rmse = np.sqrt(np.mean((p - y) ** 2, axis=0))
     nrmse = rmse / np.std(y, axis=0)
     r2 = 1 - np.sum((p - y) ** 2, axis=0) / np.sum((y - np.mean(y, axis=0)) ** 2, axis=0)
-    return {"rmse": rmse, "nrmse": nrmse, "fit": 100 * (1 - nrmse), "r2": r2, "mae": np.mean(np.abs(p - y), axis=0)}
+    return {
+        "rmse": rmse,
+        "nrmse": nrmse,
+        "fit": 100 * (1 - nrmse),
+        "r2": r2,
+        "mae": np.mean(np.abs(p - y), axis=0),
+    }
 
 
 # Seen to fail: standard deviation with n - 1; rows of n_init kept in the mean of R squared.
