@@ -21,7 +21,7 @@ fn as_formula(prior: &Prior) -> Option<LogDensity> {
     Some(LogDensity::formula(&text, low, high))
 }
 
-/// Density to 1e-8, quantiles by the cdf of the built-in prior to 1e-6, support, draws. Seen failing with the Jacobian
+/// Density to 1e-7, quantiles by the cdf of the built-in prior to 1e-6, support, draws. Seen failing with the Jacobian
 /// left out of the table, and with the bend of a cell left out of its mass.
 #[test]
 fn formulas_are_the_priors_they_repeat() {
@@ -31,7 +31,7 @@ fn formulas_are_the_priors_they_repeat() {
         assert_eq!(density.support(), prior.support());
         for &(x, expected) in points {
             let found = density.log_density(x);
-            assert!((found - expected).abs() < 1e-8, "{prior:?} at {x}: {found} {expected}");
+            assert!((found - expected).abs() < 1e-7, "{prior:?} at {x}: {found} {expected}");
         }
         assert!((density.median() / median - 1.0).abs() < 1e-5, "{prior:?}: {}", density.median());
         let Prior::LogDensity(of) = &density else { unreachable!() };
@@ -47,7 +47,7 @@ fn formulas_are_the_priors_they_repeat() {
             let rescaled = density.rescaled(factor);
             assert!((rescaled.median() / (factor * median) - 1.0).abs() < 1e-5);
             let at = factor * points[1].0;
-            assert!((rescaled.log_density(at) - prior.rescaled(factor).log_density(at)).abs() < 1e-8);
+            assert!((rescaled.log_density(at) - prior.rescaled(factor).log_density(at)).abs() < 1e-7);
         }
     }
 }
@@ -69,7 +69,7 @@ fn unusual_densities() {
     // Two thirds of the lower peak.
     assert!((m - (-5.0 + 0.430_727_3)).abs() < 1e-4, "{m}");
     let (m, p) = median("-(v - 3)", Some(3.0), None);
-    assert!((m - 3.0 - std::f64::consts::LN_2).abs() < 1e-5 && (p + std::f64::consts::LN_2).abs() < 1e-7);
+    assert!((m - 3.0 - std::f64::consts::LN_2).abs() < 1e-5 && (p + std::f64::consts::LN_2).abs() < 1e-5);
     let (m, _) = median("v", None, Some(-2.0));
     assert!((m + 2.0 + std::f64::consts::LN_2).abs() < 1e-5);
     let (m, p) = median("if(v < 2, -inf, 0)", Some(0.0), Some(6.0));
@@ -78,7 +78,7 @@ fn unusual_densities() {
         let density = LogDensity::formula("-v^4 + v", None, None);
         Prior::from(density).log_density(v).exp()
     });
-    assert!((sum - 1.0).abs() < 1e-8, "{sum}");
+    assert!((sum - 1.0).abs() < 1e-7, "{sum}");
 }
 
 #[test]
