@@ -9,7 +9,6 @@ use gpssm_io::fit::LoadedRun;
 
 use common::{folder_with_run, text};
 
-/// Seen failing with another seed, and with one particle more in the start.
 #[test]
 fn the_library_draws_what_the_program_draws() {
     let folder = folder_with_run();

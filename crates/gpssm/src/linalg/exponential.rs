@@ -123,7 +123,6 @@ mod tests {
         assert!(worst < 1e-15, "{worst}");
     }
 
-    /// Seen failing with one coefficient of the polynomial changed in the block alone.
     #[test]
     fn blocks_are_equal_to_the_last_bit() {
         struct Both<'a>(&'a [f64; BLOCK]);

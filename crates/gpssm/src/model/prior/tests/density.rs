@@ -21,8 +21,7 @@ fn as_formula(prior: &Prior) -> Option<LogDensity> {
     Some(LogDensity::formula(&text, low, high))
 }
 
-/// Density to 1e-7, quantiles by the cdf of the built-in prior to 1e-6, support, draws. Seen failing with the Jacobian
-/// left out of the table, and with the bend of a cell left out of its mass.
+/// Density to 1e-7, quantiles by the cdf of the built-in prior to 1e-6, support, draws.
 #[test]
 fn formulas_are_the_priors_they_repeat() {
     for (seed, (prior, median, points)) in LITERALS.into_iter().enumerate() {
