@@ -56,6 +56,7 @@ class Problem:
             Mapping[str, Function],
             Mapping[str, tuple[Function, Function | None]],
             Mapping[str, tuple[Callable[..., Any], Callable[..., Any]]],
+            Mapping[str, Callable[..., Any]],
         ],
     ) -> None: ...
     @property
@@ -114,6 +115,12 @@ def slice_update(
     max_shrink: int,
 ) -> dict[str, Any]: ...
 def toml_text(table: str) -> str: ...
+def choose(
+    keys: str,
+    y: Sequence[Floats],
+    u: Sequence[Floats] | None,
+    labels: tuple[list[str], list[str], list[str], list[list[float]]],
+) -> str: ...
 def save_run(
     path: str, problem: Problem, settings: str, chains: Sequence[tuple[int, str | None, ArrayDraws, ArrayDraws]]
 ) -> None: ...

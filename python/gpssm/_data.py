@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,76 @@ import numpy as np
 from ._callables import Floats
 
 __all__ = ["Data", "as_data"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the rows of a record become the rows of a model: past values of inputs as inputs, dead time, thinning.
+
+    Attributes
+    ----------
+    inputs : list of str
+        Names of the inputs before past values were added; empty where none were.
+    input_lags : int
+        Past values of each input that are inputs, too.
+    delay : int
+        Rows from an input to the first output that sees it.
+    every : int
+        One row of so many is kept.
+    """
+
+    inputs: tuple[str, ...] = ()
+    input_lags: int = 0
+    delay: int = 1
+    every: int = 1
+
+    @classmethod
+    def of(cls, keys: Mapping[str, Any]) -> Layout:
+        """From the table ``data`` of a run file."""
+        lags, delay = int(keys.get("input_lags") or 0), keys.get("delay")
+        delay, every = 1 if delay is None else int(delay), int(keys.get("every") or 1)
+        return cls(tuple(keys.get("u", ())) if (lags, delay) != (0, 1) else (), lags, delay, every)
+
+    def keys(self, names: Sequence[str]) -> dict[str, Any]:
+        """The same as keys of a run file about inputs of these names."""
+        keys: dict[str, Any] = {"every": self.every} if self.every > 1 else {}
+        if self.inputs:
+            keys |= {"u": list(self.inputs), "input_lags": self.input_lags, "delay": self.delay}
+        return keys
+
+    def spread(self, u: Floats) -> Floats:
+        """Inputs (T, n) of thinned rows with their past values: all values of the first input first."""
+        if not self.inputs:
+            return u
+        n_rows = len(u)
+        t = np.arange(n_rows)[:, None] + 1 - self.delay - np.arange(self.input_lags + 1)[None, :]
+        # Before the first row stands the first value, after the last row the last one.
+        rows = np.clip(t, 0, n_rows - 1)
+        return np.ascontiguousarray(np.concatenate([u[rows, c] for c in range(u.shape[1])], axis=1))
+
+    def names(self, inputs: Sequence[str]) -> list[str]:
+        """Names of the inputs with their past values."""
+
+        def name(given: str, back: int) -> str:
+            shift = 1 - self.delay - back
+            return given if shift == 0 else f"{given}[{shift:+d}]"
+
+        return [name(given, back) for given in inputs for back in range(self.input_lags + 1)]
+
+    def apply(self, data: Data) -> Data:
+        """A record as the model sees it."""
+        if self == Layout():
+            return data
+        k = self.every
+        return Data(
+            [np.ascontiguousarray(y[::k]) for y in data.y],
+            None if data.u is None else [self.spread(np.ascontiguousarray(u[::k])) for u in data.u],
+            [np.ascontiguousarray(t[::k]) for t in data.time],
+            data.outputs,
+            self.names(data.inputs) if self.inputs else data.inputs,
+            data.sequences,
+            self,
+        )
 
 
 @dataclass(frozen=True)
@@ -23,6 +93,17 @@ class Data:
     outputs: list[str]
     inputs: list[str]
     sequences: list[str]
+    layout: Layout = Layout()
+
+    def _labels(self) -> tuple[list[str], list[str], list[str], list[list[float]]]:
+        """Names and times, as the extension takes them."""
+        return self.outputs, self.inputs, self.sequences, [time.tolist() for time in self.time]
+
+    def _rows(self, first: int, last: int) -> Data:
+        """Some rows of every sequence."""
+        part = slice(first, last)
+        u = None if self.u is None else [values[part] for values in self.u]
+        return replace(self, y=[values[part] for values in self.y], u=u, time=[t[part] for t in self.time])
 
     @property
     def n_y(self) -> int:

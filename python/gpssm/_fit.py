@@ -9,8 +9,9 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
+from . import _core
 from ._chains import Job, Outcome, run_here, run_in
-from ._data import as_data
+from ._data import Data, Layout, as_data
 from ._progress import Bar
 from .model import Model
 from .priors import PriorLike
@@ -59,7 +60,9 @@ def fit(
     model : Model, path or text of a run file, or dict, optional
         The model; without it, it is made of the next arguments, see `gpssm.Model`.
     states, kernel, mean, observation, process_noise, initial, dynamics, lags
-        Parts of the model, see `gpssm.Model`.
+        Parts of the model, see `gpssm.Model`. With ``states="auto"`` the model is chosen from the record, as by
+        the program: past outputs are its states; past inputs and thinning, if they help, are in
+        ``result.data.layout`` and are applied to new records, too; ``result.choice`` says what was tried.
     prior : dict, optional
         Priors of the parameters of formulas and functions, by name.
     draws, tune, chains : int, optional
@@ -123,17 +126,36 @@ def fit(
     wanted |= {name: _whole(name, value) for name, value in own.items() if value is not None}
     if restarts is not None:
         wanted["start"] = {**wanted.get("start", {}), "restarts": _whole("restarts", restarts)}
+    choice = None
+    if model.is_open:
+        model, data, wanted, choice = choose(model, data, wanted)
     full: dict[str, Any] = json.loads(model._problem(data, wanted).settings)
     plans: list[tuple[int, str | None]] = [(chain, None) for chain in range(full["chains"])]
     job = Job(model, data, full, plans)
     store = None if zarr_store is None else (str(zarr_store), False)
     outcome = _run(job, progress_bar, executor, store)
     result = Result(model, data, full, outcome.chains, basis=outcome.basis, interrupted=outcome.interrupted)
+    result.choice = choice
     result.save_warmup = save_warmup or zarr_store is not None
     if executor is not None and zarr_store is not None:
         result.save(zarr_store)
     result.path = None if zarr_store is None else Path(zarr_store)
     return _finish(result)
+
+
+def choose(
+    model: Model, data: Data, settings: dict[str, Any]
+) -> tuple[Model, Data, dict[str, Any], dict[str, Any]]:
+    """Settle what ``states="auto"`` leaves open, as the program does: the model, its rows, settings, and why."""
+    keys = {f"model.{name}": value for name, value in model._table.items()}
+    keys |= {f"sampler.{name}": value for name, value in settings.items()}
+    choice: dict[str, Any] = json.loads(_core.choose(json.dumps(keys), data.y, data.u, data._labels()))
+    parts, sampler, rows = (choice.pop(name) for name in ("model", "sampler", "data"))
+    if rows["rows"] is not None:
+        first, last = rows["rows"]
+        data = data._rows(first - 1, last)
+    layout = Layout.of({**rows, "u": data.inputs})
+    return model._settled(parts), layout.apply(data), {**settings, **sampler}, choice
 
 
 def as_model(model: Any) -> Model:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from . import _core
 from ._callables import Floats
 from ._chains import Chain, Draws
-from ._data import Data, as_data
+from ._data import Data, Layout, as_data
 from .model import Model
 
 if TYPE_CHECKING:
@@ -74,12 +74,19 @@ class Using:
         data = as_data(y, u)
         if len(data.y) != 1:
             raise ValueError(f"y: give one sequence at a time, not {len(data.y)}")
-        if (data.n_y, data.n_u) != (self.data.n_y, self.data.n_u):
+        own = self.data.layout
+        if data.layout == own and own != Layout():
+            return data
+        if (data.n_y, data.n_u) != (self.data.n_y, self._n_u):
             raise ValueError(
-                f"y has {data.n_y} outputs and u {data.n_u} inputs, "
-                f"the model has {self.data.n_y} and {self.data.n_u}"
+                f"y has {data.n_y} outputs and u {data.n_u} inputs, the model has {self.data.n_y} and {self._n_u}"
             )
-        return data
+        return own.apply(data)
+
+    @property
+    def _n_u(self) -> int:
+        """Inputs of a record, without the past values that the model adds."""
+        return len(self.data.layout.inputs) or self.data.n_u
 
     def _check_sensor(self) -> None:
         """Refuse to draw outputs from a sensor that cannot be drawn from."""
@@ -180,18 +187,18 @@ class Using:
             ``y`` (path, time, output), ``x`` (path, time, state), and of both ``_mean``, ``_sd``, ``_quantile``.
         """
         self._check_sensor()
-        n_u = self.data.n_u
+        n_u, layout = self._n_u, self.data.layout
         if n_u:
             if steps is not None:
                 raise ValueError("steps: the rows of u say how long the run is")
             given = _points(as_data(u).y[0] if u is not None else None, n_u, "u")
-            inputs: Floats | None = given
-            n_rows = len(given)
+            inputs: Floats | None = layout.spread(np.ascontiguousarray(given[:: layout.every]))
+            n_rows = len(given[:: layout.every])
         else:
             if u is not None or steps is None:
                 raise ValueError("steps: the model has no inputs; give the number of rows")
-            inputs, n_rows = None, int(steps)
-        first = None if y is None else _points(y, self.data.n_y, "y")
+            inputs, n_rows = None, len(range(0, int(steps), layout.every))
+        first = None if y is None else np.ascontiguousarray(_points(y, self.data.n_y, "y")[:: layout.every])
         options = {"n_paths": paths, "process_noise": process_noise, "sensor_noise": sensor_noise, "seed": seed}
         found = self._posterior.simulate(
             inputs,
@@ -202,7 +209,8 @@ class Using:
             json.dumps({"seed": seed}),
         )
         _warn(found["warnings"])
-        return self._bands({"x": found["x"], "y": found["y"]}, np.arange(n_rows, dtype=float), quantiles)
+        time = layout.every * np.arange(n_rows, dtype=float)
+        return self._bands({"x": found["x"], "y": found["y"]}, time, quantiles)
 
     def _bands(self, samples: dict[str, Floats], time: Floats, quantiles: Sequence[float]) -> xr.Dataset:
         channels = {"x": ("state", self.state_names), "y": ("output", self.data.outputs)}

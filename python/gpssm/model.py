@@ -53,6 +53,7 @@ class _Registry:
         self.functions: dict[str, tuple[Function, bool]] = {}
         self.sensors: dict[str, tuple[tuple[Function, bool], tuple[Function, bool] | None]] = {}
         self.initials: dict[str, tuple[Function, Function]] = {}
+        self.priors: dict[str, Function] = {}
 
     def _free(self, function: Function, taken: Mapping[str, Any]) -> str:
         base = name_of(function).strip("<>") or "function"
@@ -91,8 +92,28 @@ class _Registry:
         self.initials[name] = (density.log_density, density.sample)
         return name
 
+    def with_priors(self, part: Any) -> Any:
+        """A part of a model with names in place of the functions of its priors."""
+        if isinstance(part, Mapping):
+            named = {key: self.with_priors(value) for key, value in part.items()}
+            density = named.get("log_density")
+            if isinstance(density, dict) and callable(density.get("function")):
+                density["function"] = self._prior(density["function"])
+            return named
+        if isinstance(part, (list, tuple)):
+            return [self.with_priors(value) for value in part]
+        return part
+
+    def _prior(self, function: Function) -> str:
+        for name, known in self.priors.items():
+            if known is function:
+                return name
+        name = self._free(function, self.priors)
+        self.priors[name] = function
+        return name
+
     def is_empty(self) -> bool:
-        return not (self.functions or self.sensors or self.initials)
+        return not (self.functions or self.sensors or self.initials or self.priors)
 
 
 @dataclass(frozen=True)
@@ -530,9 +551,10 @@ class Model:
 
     Parameters
     ----------
-    states : int or list of State, optional
+    states : int, list of State, or "auto", optional
         A number n: the first states are seen, one by each output, the others are hidden. Or how each state
-        evolves. One for each output by default.
+        evolves. One for each output by default. ``"auto"``: `gpssm.fit` chooses lags, delay, thinning, kernel and
+        prior by free runs over held-out parts of the record.
     kernel : Kernel or str, optional
         For all states, such as ``gpssm.Matern32() + gpssm.Linear()`` or ``"matern32 + linear"``.
     mean : "identity", "zero", formula, LinearMean or function, optional
@@ -566,7 +588,7 @@ class Model:
 
     def __init__(
         self,
-        states: int | Sequence[State] | None = None,
+        states: int | Sequence[State] | str | None = None,
         *,
         kernel: Kernel | str | None = None,
         mean: Any = None,
@@ -585,6 +607,10 @@ class Model:
         table: dict[str, Any] = {}
         if isinstance(states, (int, np.integer)):
             table["states"] = int(states)
+        elif isinstance(states, str):
+            if states != "auto":
+                raise ValueError(f"states: expected a number, a list of states or 'auto', not {states!r}")
+            table["states"] = states
         elif states is not None:
             table["state"] = [_state_table(state, registry, d) for d, state in enumerate(states)]
         if lags is not None:
@@ -621,7 +647,7 @@ class Model:
             table["symmetries"] = [s._dict() if isinstance(s, Symmetry) else s for s in symmetries]
         if standardise is not None:
             table["standardise"] = bool(standardise)
-        self._table, self._registry = table, registry
+        self._table, self._registry = registry.with_priors(table), registry
         self.settings: dict[str, Any] = dict(settings or {})
 
     @classmethod
@@ -634,7 +660,7 @@ class Model:
         if unknown:
             raise ValueError(f"model: there is no part {unknown[0]!r}; there are {', '.join(_PARTS)}")
         model = cls(settings=table.get("sampler") if whole else None)
-        model._table = json.loads(json.dumps(parts))
+        model._table = json.loads(json.dumps(model._registry.with_priors(parts)))
         return model
 
     @classmethod
@@ -671,6 +697,7 @@ class Model:
             and mine.functions == theirs.functions
             and mine.sensors == theirs.sensors
             and mine.initials == theirs.initials
+            and mine.priors == theirs.priors
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -680,6 +707,19 @@ class Model:
         """Whether Python functions are part of the model."""
         return not self._registry.is_empty()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the model is to be chosen from the record, ``states="auto"``."""
+        return bool(self._table.get("states") == "auto")
+
+    def _settled(self, parts: Mapping[str, Any]) -> Model:
+        """The same model with what was chosen."""
+        model = Model(settings=self.settings)
+        table = {name: value for name, value in self._table.items() if name != "states"}
+        model._table = table | {name: value for name, value in parts.items() if value is not None}
+        model._registry = self._registry
+        return model
+
     def __repr__(self) -> str:
         parts = [f"{name}={json.dumps(value)}" for name, value in self._table.items()]
         return f"gpssm.Model({', '.join(parts)})"
@@ -688,13 +728,14 @@ class Model:
         """Check the model against data and fill in all defaults."""
         keys = {f"model.{name}": value for name, value in self._table.items()}
         keys |= {f"sampler.{name}": value for name, value in settings.items()}
+        keys |= {f"data.{name}": value for name, value in data.layout.keys(data.inputs).items()}
         registry = self._registry
         return _core.Problem(
             json.dumps(keys),
             data.y,
             data.u,
-            (data.outputs, data.inputs, data.sequences, [time.tolist() for time in data.time]),
-            (registry.functions, registry.sensors, registry.initials),
+            data._labels(),
+            (registry.functions, registry.sensors, registry.initials, registry.priors),
         )
 
 

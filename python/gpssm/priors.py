@@ -5,7 +5,7 @@ A plain number in place of a prior means that the value is known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ __all__ = [
     "Normal",
     "OnVariance",
     "Prior",
+    "PriorDensity",
     "PriorLike",
     "Uniform",
 ]
@@ -111,6 +112,45 @@ class Uniform(Prior):
     _key: ClassVar[str] = "uniform"
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class PriorDensity(Prior):
+    """A log density of your own, which need not be normalised.
+
+    It is normalised, and drawn from, by a table that is made with the model; what has no finite integral is
+    refused.
+
+    Parameters
+    ----------
+    log_density : str or function
+        A formula in ``v``, the value of the parameter in original units, or a function of many values at once:
+        v (n,) to log p(v) (n,). Models with functions cannot be written to a run file.
+    low, high : float, optional
+        Ends of where the value can lie; give ``low=0`` for what is positive.
+
+    Examples
+    --------
+    >>> PriorDensity("-0.5*(log(v)/0.7)^2 - log(v)", low=0).to_dict()
+    {'log_density': {'formula': '-0.5*(log(v)/0.7)^2 - log(v)', 'low': 0.0}}
+    >>> import numpy as np, gpssm
+    >>> scale = PriorDensity(lambda v: -v - 0.1 / v, low=0)
+    >>> result = gpssm.fit(np.sin(0.4 * np.arange(12)), process_noise=scale, draws=4, tune=2, chains=1,
+    ...                    progress_bar=False)
+    """
+
+    _key: ClassVar[str] = "log_density"
+    log_density: str | Callable[[Any], Any]
+    low: float | None = None
+    high: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the prior as it stands in a model file; a function stands there as it is."""
+        if not isinstance(self.log_density, str) and not callable(self.log_density):
+            raise ValueError(f"log_density: expected a formula in v or a function, not {self.log_density!r}")
+        fields: dict[str, Any] = {"formula" if isinstance(self.log_density, str) else "function": self.log_density}
+        fields |= {name: float(v) for name, v in (("low", self.low), ("high", self.high)) if v is not None}
+        return {self._key: fields}
 
 
 PriorLike = Prior | float | int | str

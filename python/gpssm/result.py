@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import tomllib
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import cached_property
@@ -15,7 +16,7 @@ import xarray as xr
 
 from . import _core
 from ._chains import Chain, Draws, Outcome
-from ._data import Data
+from ._data import Data, Layout
 from ._using import Using
 from .model import Model
 
@@ -44,6 +45,8 @@ class Result(Using):
         The store of the run, if it has one.
     loss : dict or None
         What `thin` lost.
+    choice : dict or None
+        What ``states="auto"`` tried and chose: ``trials``, ``chosen`` (an index), ``notes``.
     interrupted : bool
         Whether the run was stopped before its end; `resume` goes on.
     """
@@ -60,6 +63,7 @@ class Result(Using):
     ) -> None:
         self.basis = basis
         self.loss: dict[str, Any] | None = None
+        self.choice: dict[str, Any] | None = None
         self.path: Path | None = None
         self.save_warmup = False
         self.model, self.data, self.settings = model, data, settings
@@ -362,6 +366,7 @@ def open(path: str | Path, model: Model | None = None) -> Result:
         outputs,
         inputs,
         sequences,
+        Layout.of(tomllib.loads(found["configuration"]).get("data", {})),
     )
     stored = Model.from_toml(found["configuration"])
     settings = stored.settings

@@ -325,6 +325,16 @@ pub fn prior_words(prior: &Prior) -> String {
         Prior::HalfNormal { sd } => of("half-normal", &[("sd", sd)], 0.0, 1.959_964 * sd),
         Prior::HalfCauchy { scale } => of("half-Cauchy", &[("scale", scale)], 0.0, 25.451_7 * scale),
         Prior::Uniform { low, high } => format!("uniform from {} to {}", short(low), short(high)),
+        Prior::LogDensity(ref density) => {
+            let text = density.formula.as_ref().or(density.function.as_ref());
+            let (low, high) = (density.quantile(0.025), density.quantile(0.975));
+            format!(
+                "log density {}: 95 % in {} .. {}",
+                text.map_or("", String::as_str),
+                short(low),
+                short(high)
+            )
+        }
     }
 }
 

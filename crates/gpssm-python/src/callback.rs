@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpssm::{InitialDensity, Points, SensorDensity, StateFunction};
+use gpssm::{InitialDensity, Points, PriorDensity, SensorDensity, StateFunction};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyTuple};
@@ -109,17 +109,29 @@ impl Callable {
     }
 
     fn evaluate(&self, first: Option<&[f64]>, z: &Points, parameters: &[f64], out: &mut [f64]) {
+        self.guarded(out, |py| {
+            let first = first.map(|y| PyArray1::from_slice(py, y).into_any());
+            self.call(py, first, z, parameters)
+        });
+    }
+
+    /// Calls `function(values)`.
+    fn evaluate_values(&self, values: &[f64], out: &mut [f64]) {
+        self.guarded(out, |py| self.function.bind(py).call1((PyArray1::from_slice(py, values),)));
+    }
+
+    /// Makes a call and reads its result; NaN after an exception.
+    fn guarded(
+        &self,
+        out: &mut [f64],
+        call: impl for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>>,
+    ) {
         if self.failure.is_raised() {
             out.fill(f64::NAN);
             return;
         }
         self.failure.kept.keep();
-        let outcome = Python::attach(|py| {
-            let first = first.map(|y| PyArray1::from_slice(py, y).into_any());
-            let result = self.call(py, first, z, parameters)?;
-            self.read(&result, out)
-        });
-        if let Err(error) = outcome {
+        if let Err(error) = Python::attach(|py| self.read(&call(py)?, out)) {
             out.fill(f64::NAN);
             self.failure.keep(error);
         }
@@ -174,6 +186,15 @@ impl SensorDensity for PythonSensor {
         let missing =
             || format!("{} has no sample function: give one to draw outputs", self.log_density.name);
         self.sample.as_ref().map(|_| ()).ok_or_else(missing)
+    }
+}
+
+/// The log density of a parameter.
+pub(crate) struct PythonPrior(pub(crate) Callable);
+
+impl PriorDensity for PythonPrior {
+    fn log_density(&self, values: &[f64], out: &mut [f64]) {
+        self.0.evaluate_values(values, out);
     }
 }
 

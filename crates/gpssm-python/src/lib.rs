@@ -8,6 +8,7 @@
 //! - `callback`: Python functions that the sampler calls; `attached`: what makes such calls cheap
 //! - `blocks`: the building blocks for researchers
 //! - `problem`: a model and a record; sampling
+//! - `choose`: `states="auto"`
 //! - `posterior`: what was learned, put to use
 //! - `store`: runs on disk, and reports
 
@@ -16,6 +17,7 @@ mod arrays;
 mod attached;
 mod blocks;
 mod callback;
+mod choose;
 mod error;
 mod posterior;
 mod problem;
@@ -26,6 +28,8 @@ mod store;
 mod _core {
     #[pymodule_export]
     use crate::blocks::{Random, StateSpace, Transition, kernel_herding, kernel_matrix, slice_update};
+    #[pymodule_export]
+    use crate::choose::choose;
     #[pymodule_export]
     use crate::posterior::{Posterior, evaluate_distilled};
     #[pymodule_export]

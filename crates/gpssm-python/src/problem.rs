@@ -24,12 +24,12 @@ use pyo3::types::{PyDict, PyList};
 use serde::{Deserialize, Serialize};
 
 use crate::arrays::{flat, matrix, record, rows};
-use crate::callback::{Callable, Failure, PythonInitial, PythonSensor};
+use crate::callback::{Callable, Failure, PythonInitial, PythonPrior, PythonSensor};
 use crate::error::{from_json, to_json, to_python, value_error};
 use crate::store::{Both, StorePlan};
 
 /// How often the main thread looks for interrupts.
-const POLL: Duration = Duration::from_millis(50);
+pub(crate) const POLL: Duration = Duration::from_millis(50);
 
 /// What is sampled.
 #[pyclass(frozen)]
@@ -50,11 +50,12 @@ pub(crate) struct Registered {
     pub(crate) failure: Arc<Failure>,
 }
 
-/// Functions, sensors and densities of the initial state.
+/// Functions, sensors, densities of the initial state and of parameters.
 type Callables = (
     HashMap<String, Function>,
     HashMap<String, (Function, Option<Function>)>,
     HashMap<String, (Py<PyAny>, Py<PyAny>)>,
+    HashMap<String, Py<PyAny>>,
 );
 
 impl Registered {
@@ -80,12 +81,15 @@ impl Registered {
             };
             registry = registry.with_initial(name, density);
         }
+        for (name, log_density) in &callables.3 {
+            registry = registry.with_prior(name, PythonPrior(callable(name, log_density, false)));
+        }
         Self { functions: registry, failure }
     }
 }
 
 /// Names and times of a record: outputs, inputs, labels of sequences, times of rows.
-type Labels = (Vec<String>, Vec<String>, Vec<String>, Vec<Vec<f64>>);
+pub(crate) type Labels = (Vec<String>, Vec<String>, Vec<String>, Vec<Vec<f64>>);
 
 #[pymethods]
 impl Problem {
@@ -99,23 +103,7 @@ impl Problem {
         labels: Labels,
         callables: Callables,
     ) -> PyResult<Self> {
-        let mut file = RunFile::new();
-        for (key, value) in from_json::<serde_json::Map<String, serde_json::Value>>("arguments", keys)? {
-            // Errors name the argument, which is called otherwise in one case.
-            let option = match key.as_str() {
-                "model.sensor" => "observation".to_owned(),
-                _ => key.rsplit('.').next().unwrap_or(&key).to_owned(),
-            };
-            if let Some(value) = to_toml(value) {
-                file.put(&key, value, &option).map_err(config_error)?;
-            }
-        }
-        let (outputs, inputs, sequences, time) = labels;
-        let record = record(&y, u.as_deref())?;
-        for (key, names) in [("data.y", &outputs), ("data.u", &inputs)] {
-            file.put(key, names.clone(), key).map_err(config_error)?;
-        }
-        let data = Data::from_record(record, outputs, inputs, "data").with_labels(time, sequences);
+        let (file, data) = file_and_data(keys, &y, u.as_deref(), labels)?;
         let config = file.config().map_err(config_error)?;
         let n_x = n_states(&config.model, data.outputs.len());
         let registered = Registered::new(py, &callables, n_x);
@@ -436,18 +424,48 @@ fn to_toml(value: serde_json::Value) -> Option<toml::Value> {
     })
 }
 
+/// Keys and values as a run file, and the record that it is about.
+pub(crate) fn file_and_data(
+    keys: &str,
+    y: &[PyReadonlyArray2<'_, f64>],
+    u: Option<&[PyReadonlyArray2<'_, f64>]>,
+    labels: Labels,
+) -> PyResult<(RunFile, Data)> {
+    let mut file = RunFile::new();
+    for (key, value) in from_json::<serde_json::Map<String, serde_json::Value>>("arguments", keys)? {
+        // Errors name the argument, which is called otherwise in one case.
+        let option = match key.as_str() {
+            "model.sensor" => "observation".to_owned(),
+            _ => key.rsplit('.').next().unwrap_or(&key).to_owned(),
+        };
+        if let Some(value) = to_toml(value) {
+            file.put(&key, value, &option).map_err(config_error)?;
+        }
+    }
+    let (outputs, inputs, sequences, time) = labels;
+    let record = record(y, u)?;
+    for (key, names) in [("data.y", &outputs), ("data.u", &inputs)] {
+        // Inputs with past values have names of their own, and the run file says what they were made of.
+        if !file.is_given(key) {
+            file.put(key, names.clone(), key).map_err(config_error)?;
+        }
+    }
+    let data = Data::from_record(record, outputs, inputs, "data").with_labels(time, sequences);
+    Ok((file, data))
+}
+
 /// How many states the model will have: what user functions are called with.
 fn n_states(model: &ModelConfig, n_y: usize) -> usize {
     match (model.lags, model.states) {
         (Some(lags), _) => n_y * (1 + lags),
         (None, _) if !model.state.is_empty() => model.state.len(),
         (None, Some(States::Number(states))) => states,
-        // Auto is refused when the model is resolved.
+        // Auto is settled before, or refused when the model is resolved.
         (None, Some(States::Auto) | None) => n_y,
     }
 }
 
-fn config_error(error: ConfigError) -> PyErr {
+pub(crate) fn config_error(error: ConfigError) -> PyErr {
     value_error(error.to_string())
 }
 

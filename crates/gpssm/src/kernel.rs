@@ -8,7 +8,7 @@ use std::ops::Range;
 use pulp::Simd;
 use serde::{Deserialize, Serialize};
 
-use crate::linalg::exponential::{NEGLIGIBLE, exp_negative};
+use crate::linalg::exponential::{BLOCK, NEGLIGIBLE, exp_negative_block};
 use crate::linalg::simd::{Vectorised, dispatch};
 use crate::points::Points;
 
@@ -234,34 +234,41 @@ impl Vectorised for Stationary<'_> {
             }
         }
         match shape {
-            Shape::SquaredExponential => {
-                for r2 in out.iter_mut() {
-                    *r2 = variance * exp_negative::<S>(0.5 * *r2);
-                }
-            }
-            Shape::Matern12 => {
-                for r2 in out.iter_mut() {
-                    *r2 = variance * exp_negative::<S>(r2.sqrt());
-                }
-            }
-            Shape::Matern32 => {
-                for r2 in out.iter_mut() {
-                    let a = (3.0 * *r2).sqrt();
-                    *r2 = finite_product(variance * (1.0 + a), exp_negative::<S>(a));
-                }
-            }
-            Shape::Matern52 => {
-                for r2 in out.iter_mut() {
-                    let a = (5.0 * *r2).sqrt();
-                    *r2 = finite_product(variance * (1.0 + a + a * a / 3.0), exp_negative::<S>(a));
-                }
-            }
+            Shape::SquaredExponential => falling::<S>(out, |r2| 0.5 * r2, |_, decay| variance * decay),
+            Shape::Matern12 => falling::<S>(out, f64::sqrt, |_, decay| variance * decay),
+            Shape::Matern32 => falling::<S>(
+                out,
+                |r2| (3.0 * r2).sqrt(),
+                |a, decay| finite_product(variance * (1.0 + a), decay),
+            ),
+            Shape::Matern52 => falling::<S>(
+                out,
+                |r2| (5.0 * r2).sqrt(),
+                |a, decay| finite_product(variance * (1.0 + a + a * a / 3.0), decay),
+            ),
             Shape::RationalQuadratic { alpha } => {
                 for r2 in out.iter_mut() {
                     let value = (-alpha * (*r2 / (2.0 * alpha)).ln_1p()).exp();
                     *r2 = if value < NEGLIGIBLE { 0.0 } else { variance * value };
                 }
             }
+        }
+    }
+}
+
+/// Replaces each r^2 by `value(a, exp(-a))` with a = `exponent(r^2)`.
+#[inline(always)]
+fn falling<S: Simd>(out: &mut [f64], exponent: impl Fn(f64) -> f64, value: impl Fn(f64, f64) -> f64) {
+    let (mut a, mut decay) = ([0.0; BLOCK], [0.0; BLOCK]);
+    for block in out.chunks_mut(BLOCK) {
+        let n = block.len();
+        let (a, decay) = (&mut a[..n], &mut decay[..n]);
+        for i in 0..n {
+            a[i] = exponent(block[i]);
+        }
+        exp_negative_block::<S>(a, decay);
+        for i in 0..n {
+            block[i] = value(a[i], decay[i]);
         }
     }
 }

@@ -90,7 +90,7 @@ pub use mcmc::start::prepare;
 pub use model::compile::Problem;
 pub use model::functions::Functions;
 pub use model::kernel::KernelSpec;
-pub use model::prior::Prior;
+pub use model::prior::{Prior, PriorDensity};
 pub use model::spec::Model;
 pub use points::Points;
 pub use posterior::Posterior;

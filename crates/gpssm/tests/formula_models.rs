@@ -72,7 +72,7 @@ fn functions() -> Functions {
 fn with_parameters(parameters: &[&str]) -> Model {
     let prior = Prior::LogNormal { median: 0.8, sigma: 0.3 };
     Model {
-        parameters: parameters.iter().map(|name| ((*name).into(), prior)).collect(),
+        parameters: parameters.iter().map(|name| ((*name).into(), prior.clone())).collect(),
         ..Model::observed(1, 1)
     }
 }

@@ -47,8 +47,8 @@ struct Table<'a>(&'a ParameterTable);
 
 impl Table<'_> {
     fn scalar(&self, name: &str) -> Option<Prior> {
-        self.0.index(name).and_then(|k| match self.0.parameters[k].prior {
-            ParameterPrior::Scalar(prior) => Some(prior),
+        self.0.index(name).and_then(|k| match &self.0.parameters[k].prior {
+            ParameterPrior::Scalar(prior) => Some(prior.clone()),
             _ => None,
         })
     }
@@ -62,8 +62,8 @@ impl Table<'_> {
     fn scales(&self, start: &str) -> Vec<ScalePrior> {
         let named = self.0.parameters.iter().filter(|parameter| parameter.name.starts_with(start));
         named
-            .filter_map(|parameter| match parameter.prior {
-                ParameterPrior::Scale(prior) => Some(prior),
+            .filter_map(|parameter| match &parameter.prior {
+                ParameterPrior::Scale(prior) => Some(prior.clone()),
                 _ => None,
             })
             .collect()

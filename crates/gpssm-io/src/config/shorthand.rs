@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | prior | `2.0` | `{ fixed = { value = 2.0 } }` |
 //! | | `"normal(0, 1)"` | `{ normal = { mean = 0, sd = 1 } }` |
+//! | | `{ log_density = "-v^2", low = 0 }` | `{ log_density = { formula = "-v^2", low = 0 } }` |
 //! | noise scale | a prior | `{ on = "sd", prior = ... }` |
 //! | | `{ variance = prior }` | `{ on = "variance", prior = ... }` |
 //! | kernel | `"se(x) + linear"` | sums and products of tables |
@@ -109,6 +110,13 @@ fn prior(node: Node, new: Writer) -> Result<Node, ReadError> {
     let text = match &node.kind {
         Kind::Integer(_) | Kind::Float(_) => return Ok(new.one("fixed", new.one("value", node))),
         Kind::Text(text) => text,
+        Kind::Table(entries)
+            if entries
+                .iter()
+                .any(|(key, value)| key == LOG_DENSITY && matches!(value.kind, Kind::Text(_))) =>
+        {
+            return Ok(log_density(node, new));
+        }
         _ => return Ok(node),
     };
     let (name, arguments) = call(text).unwrap_or((text.trim(), Vec::new()));
@@ -127,6 +135,18 @@ fn prior(node: Node, new: Writer) -> Result<Node, ReadError> {
             keys.join(", ")
         ))),
     }
+}
+
+const LOG_DENSITY: &str = "log_density";
+
+/// The formula and the ends of its support side by side.
+fn log_density(node: Node, new: Writer) -> Node {
+    let Kind::Table(mut entries) = node.kind else { return node };
+    entries.iter_mut().filter(|(key, _)| key == LOG_DENSITY).for_each(|(key, value)| {
+        *key = "formula".to_owned();
+        value.unseen_key = true;
+    });
+    new.one(LOG_DENSITY, new.node(Kind::Table(entries)))
 }
 
 /// `name(a, b)`.
@@ -188,7 +208,7 @@ fn noise(node: Node, new: Writer) -> Node {
         Kind::Text(text) if call(text).is_some() => new.one("diagonal", node),
         Kind::Table(entries)
             if entries.iter().any(|(key, _)| {
-                ["sd", "variance", "on", "prior"].contains(&key.as_str())
+                ["sd", "variance", "on", "prior", LOG_DENSITY].contains(&key.as_str())
                     || PRIORS.iter().any(|(prior, _)| prior == key)
             }) =>
         {
@@ -301,6 +321,7 @@ fn orientation(node: Node, new: Writer) -> Result<Node, ReadError> {
 mod tests {
     use gpssm::Prior;
     use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
+    use gpssm::model::prior::LogDensity;
     use gpssm::model::scale_prior::ScalePrior;
     use gpssm::model::spec::{
         FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, Value,
@@ -323,6 +344,17 @@ mod tests {
         assert_eq!(value("2"), Ok(Prior::Fixed { value: 2.0 }));
         assert_eq!(value("'normal(0, 1e-1)'"), Ok(Prior::Normal { mean: 0.0, sd: 0.1 }));
         assert_eq!(value("{ half_normal = { sd = 2 } }"), Ok(Prior::HalfNormal { sd: 2.0 }));
+        let density = Prior::from(LogDensity::formula("-v^2", Some(0.0), None));
+        assert_eq!(value("{ log_density = '-v^2', low = 0 }"), Ok(density.clone()));
+        assert_eq!(value("{ log_density = { formula = '-v^2', low = 0 } }"), Ok(density.clone()));
+        assert_eq!(
+            value("{ log_density = '-v^2', low = 0 }"),
+            Ok(SensorNoiseSpec::Diagonal(vec![ScalePrior::on_sd(density.clone())]))
+        );
+        assert_eq!(
+            value("{ variance = { log_density = '-v^2', low = 0 } }"),
+            Ok(ScalePrior::on_variance(density))
+        );
         for (text, fragment) in [
             ("'normal(0)'", "write \"normal(mean, sd)\" with numbers"),
             ("'normal'", "write \"normal(mean, sd)\""),
@@ -331,6 +363,7 @@ mod tests {
             ("{ normal = { mean = 0, sd = 1, sdd = 2 } }", "normal.sdd: unknown key; did you mean 'sd'?"),
             ("{ normal = { mean = 'a', sd = 1 } }", "normal.mean: expected a number, found the text \"a\""),
             ("true", "expected one of fixed, log_normal"),
+            ("{ log_density = '-v^2', lo = 0 }", "log_density.lo: unknown key; did you mean 'low'?"),
             ("{ normal = {}, gamma = {} }", "found 2"),
         ] {
             let error = value::<Prior>(text).unwrap_err();
@@ -342,15 +375,15 @@ mod tests {
     fn scales_and_noise() {
         let sd = ScalePrior::on_sd(Prior::LogNormal { median: 1.0, sigma: 0.5 });
         let variance = ScalePrior::on_variance(Prior::InverseGamma { shape: 2.0, scale: 1.0 });
-        assert_eq!(value("'log_normal(1, 0.5)'"), Ok(sd));
-        assert_eq!(value("{ sd = 'log_normal(1, 0.5)' }"), Ok(sd));
-        assert_eq!(value("{ variance = 'inverse_gamma(2, 1)' }"), Ok(variance));
+        assert_eq!(value("'log_normal(1, 0.5)'"), Ok(sd.clone()));
+        assert_eq!(value("{ sd = 'log_normal(1, 0.5)' }"), Ok(sd.clone()));
+        assert_eq!(value("{ variance = 'inverse_gamma(2, 1)' }"), Ok(variance.clone()));
         assert_eq!(
             value("{ on = 'variance', prior = { inverse_gamma = { shape = 2, scale = 1 } } }"),
-            Ok(variance)
+            Ok(variance.clone())
         );
         let fixed = ScalePrior::on_sd(Prior::Fixed { value: 0.1 });
-        assert_eq!(value("0.1"), Ok(ProcessNoiseSpec::Diagonal(vec![fixed])));
+        assert_eq!(value("0.1"), Ok(ProcessNoiseSpec::Diagonal(vec![fixed.clone()])));
         assert_eq!(
             value("[0.1, { variance = 'inverse_gamma(2, 1)' }]"),
             Ok(SensorNoiseSpec::Diagonal(vec![fixed, variance]))

@@ -15,6 +15,10 @@ pub(crate) const HEIGHT: usize = 8;
 /// Columns that one pass over a panel takes; 6 x 8 partial sums fill the registers of AVX2.
 const PASS: usize = 6;
 
+/// Columns that go through all panels together: with one panel they fit into the first-level cache, and the factor
+/// passes by as one long stream.
+const GROUP: usize = 2 * PASS;
+
 /// Length to which a column must be padded so that the last panel can be written whole.
 pub(crate) fn padded(n: usize) -> usize {
     n.next_multiple_of(HEIGHT) + HEIGHT
@@ -88,8 +92,19 @@ impl TriangularPanels {
     /// holds a right-hand side and receives the solution. Entries from `n` to the end of the last
     /// panel are overwritten.
     pub(crate) fn solve(&self, n: usize, x: &mut [f64], stride: usize, n_columns: usize) {
-        if n > 0 && n_columns > 0 {
-            dispatch(Solve { factor: self, n, x, stride, n_columns, inverse: [0.0; HEIGHT * HEIGHT] });
+        if n == 0 || n_columns == 0 {
+            return;
+        }
+        if n_columns <= GROUP {
+            let (inverses, inverse) = (None, [0.0; HEIGHT * HEIGHT]);
+            return dispatch(Solve { factor: self, n, x, stride, n_columns, inverses, inverse });
+        }
+        let of_panel = |p: usize| inverse_of_diagonal_block(&self.panel(p)[p * HEIGHT * HEIGHT..]);
+        let inverses: Vec<_> = (0..n.div_ceil(HEIGHT)).map(of_panel).collect();
+        for from in (0..n_columns).step_by(GROUP) {
+            let (x, n_columns) = (&mut x[from * stride..], GROUP.min(n_columns - from));
+            let (inverses, inverse) = (Some(&inverses[..]), [0.0; HEIGHT * HEIGHT]);
+            dispatch(Solve { factor: self, n, x, stride, n_columns, inverses, inverse });
         }
     }
 }
@@ -240,7 +255,9 @@ struct Solve<'a> {
     x: &'a mut [f64],
     stride: usize,
     n_columns: usize,
-    /// Inverse of the diagonal block of the panel at hand.
+    /// Inverses of the diagonal blocks of all panels, where they are known.
+    inverses: Option<&'a [[f64; HEIGHT * HEIGHT]]>,
+    /// That of the panel at hand, where they are not.
     inverse: [f64; HEIGHT * HEIGHT],
 }
 
@@ -249,7 +266,7 @@ impl Pass for Solve<'_> {
     fn pass<S: Simd, const C: usize, const W: usize>(&mut self, simd: S, p: usize, from: usize) {
         let first = p * HEIGHT;
         let (left, diagonal) = self.factor.panel(p).split_at(first * HEIGHT);
-        if from == 0 {
+        if from == 0 && self.inverses.is_none() {
             self.inverse = inverse_of_diagonal_block(diagonal);
         }
         let x = &mut self.x[from * self.stride..];
@@ -260,7 +277,8 @@ impl Pass for Solve<'_> {
                 rows[w] = simd.sub_f64s(rows[w], sums[c][w]);
             }
         }
-        let solved = products::<S, C, W>(simd, &self.inverse, &x[first..], self.stride);
+        let inverse = self.inverses.map_or(&self.inverse, |inverses| &inverses[p]);
+        let solved = products::<S, C, W>(simd, inverse, &x[first..], self.stride);
         for c in 0..C {
             vectors_mut::<S, W>(&mut x[c * self.stride + first..]).copy_from_slice(&solved[c]);
         }

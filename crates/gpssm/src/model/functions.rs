@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::function::StateFunction;
 use crate::initial::InitialDensity;
+use crate::model::prior::PriorDensity;
 use crate::sensor::SensorDensity;
 
 /// The registry that the names in a [`crate::Model`] refer to.
@@ -14,6 +15,7 @@ pub struct Functions {
     pub(crate) functions: HashMap<String, Arc<dyn StateFunction>>,
     pub(crate) sensors: HashMap<String, Arc<dyn SensorDensity>>,
     pub(crate) initials: HashMap<String, Arc<dyn InitialDensity>>,
+    pub(crate) priors: HashMap<String, Arc<dyn PriorDensity>>,
 }
 
 impl fmt::Debug for Functions {
@@ -23,6 +25,7 @@ impl fmt::Debug for Functions {
             .field("functions", &self.functions.keys())
             .field("sensors", &self.sensors.keys())
             .field("initials", &self.initials.keys())
+            .field("priors", &self.priors.keys())
             .finish()
     }
 }
@@ -51,6 +54,13 @@ impl Functions {
     #[must_use]
     pub fn with_initial(mut self, name: &str, initial: impl InitialDensity + 'static) -> Self {
         self.initials.insert(name.to_owned(), Arc::new(initial));
+        self
+    }
+
+    /// Adds the log density of a parameter, for [`crate::model::prior::LogDensity::function`].
+    #[must_use]
+    pub fn with_prior(mut self, name: &str, density: impl PriorDensity + 'static) -> Self {
+        self.priors.insert(name.to_owned(), Arc::new(density));
         self
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::covariance_prior::CovariancePrior;
+use super::functions::Functions;
 use super::prior::{Prior, Support};
 use super::scale_prior::ScalePrior;
 use crate::error::Error;
@@ -179,6 +180,27 @@ impl ParameterTable {
             function: false,
         });
         Ok(self.len() - 1)
+    }
+
+    /// Gives the names of users' densities their meaning.
+    pub(crate) fn attach(&mut self, functions: &Functions) -> Result<(), Error> {
+        for parameter in &mut self.parameters {
+            let prior = match &mut parameter.prior {
+                ParameterPrior::Scalar(prior) => prior,
+                ParameterPrior::Scale(scale) => &mut scale.prior,
+                ParameterPrior::Matrix { .. } => continue,
+            };
+            prior.attach(functions).map_err(|error| Error::model(&parameter.name, error.to_string()))?;
+        }
+        for matrix in &mut self.matrices {
+            if let CovariancePrior::Lkj { sd, .. } = &mut matrix.prior {
+                for scale in sd {
+                    let attached = scale.prior.attach(functions);
+                    attached.map_err(|error| Error::model("covariance", error.to_string()))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether an entry is known.

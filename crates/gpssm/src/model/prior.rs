@@ -1,10 +1,15 @@
 //! Prior distributions of scalar parameters.
 
+mod density;
 mod distribution;
+mod table;
 
 use serde::{Deserialize, Serialize};
 
+use super::functions::Functions;
 use super::prior_error::{PriorError, require_finite, require_positive};
+
+pub use density::{LogDensity, PriorDensity};
 
 /// The prior distribution of one real parameter.
 ///
@@ -12,7 +17,7 @@ use super::prior_error::{PriorError, require_finite, require_positive};
 /// `prior = { log_normal = { median = 1.0, sigma = 1.0 } }`.
 /// Parameters are checked by [`Prior::validate`]; the other methods never
 /// panic, but for parameters it refuses their results have no meaning.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Prior {
     /// A point mass: `x = value` with probability one.
@@ -68,6 +73,8 @@ pub enum Prior {
         /// Upper bound.
         high: f64,
     },
+    /// A log density of the user's own, a formula in `v` or a function, normalised numerically.
+    LogDensity(Box<LogDensity>),
 }
 
 /// The set of values to which a prior gives density.
@@ -77,7 +84,7 @@ pub enum Support {
     Real,
     /// The numbers greater than zero.
     Positive,
-    /// The closed interval from the first to the second number.
+    /// The closed interval from the first to the second number; either may be infinite.
     Interval(f64, f64),
 }
 
@@ -93,6 +100,12 @@ impl Support {
     }
 }
 
+impl From<LogDensity> for Prior {
+    fn from(density: LogDensity) -> Self {
+        Self::LogDensity(Box::new(density))
+    }
+}
+
 impl Prior {
     /// The name of the family as written in a configuration.
     pub fn name(&self) -> &'static str {
@@ -105,6 +118,7 @@ impl Prior {
             Prior::HalfNormal { .. } => "half_normal",
             Prior::HalfCauchy { .. } => "half_cauchy",
             Prior::Uniform { .. } => "uniform",
+            Prior::LogDensity(_) => density::NAME,
         }
     }
 
@@ -141,6 +155,7 @@ impl Prior {
                     Err(PriorError::BadInterval { low, high })
                 }
             }
+            Prior::LogDensity(ref density) => density.validate(),
         }
     }
 
@@ -151,6 +166,7 @@ impl Prior {
             Prior::Fixed { value } => Support::Interval(value, value),
             Prior::Normal { .. } => Support::Real,
             Prior::Uniform { low, high } => Support::Interval(low, high),
+            Prior::LogDensity(ref density) => density.support(),
             Prior::LogNormal { .. }
             | Prior::Gamma { .. }
             | Prior::InverseGamma { .. }
@@ -185,6 +201,15 @@ impl Prior {
             Prior::HalfNormal { sd } => Prior::HalfNormal { sd: sd * factor },
             Prior::HalfCauchy { scale } => Prior::HalfCauchy { scale: scale * factor },
             Prior::Uniform { low, high } => Prior::Uniform { low: low * factor, high: high * factor },
+            Prior::LogDensity(ref density) => density.rescaled(factor).into(),
+        }
+    }
+
+    /// Gives the name of a user's density its meaning and checks it; other priors stay as they are.
+    pub(crate) fn attach(&mut self, functions: &Functions) -> Result<(), PriorError> {
+        match self {
+            Prior::LogDensity(density) => density.attach(|name| functions.priors.get(name).cloned()),
+            _ => Ok(()),
         }
     }
 }

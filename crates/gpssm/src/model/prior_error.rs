@@ -93,6 +93,12 @@ pub enum PriorError {
         /// Size of the smallest leading block that fails.
         order: usize,
     },
+    /// A user's log density is not one.
+    #[error("log_density prior: {message}")]
+    Density {
+        /// What is wrong, and what to do.
+        message: String,
+    },
     /// The prior of one entry of a list is wrong.
     #[error("{field}[{index}]: {source}")]
     Entry {

@@ -22,7 +22,7 @@ pub enum ScaleKind {
 /// The parameter that the program stores is always the standard deviation;
 /// `on` says which quantity the prior is written for. In TOML:
 /// `{ on = "variance", prior = { inverse_gamma = { shape = 2.0, scale = 0.1 } } }`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScalePrior {
     /// The quantity that `prior` is written for.
@@ -50,13 +50,18 @@ impl ScalePrior {
     pub fn validate(&self) -> Result<(), PriorError> {
         self.prior.validate()?;
         let name = self.prior.name();
-        match self.prior {
+        match &self.prior {
+            Prior::LogDensity(density) if density.low.is_none_or(|low| low < 0.0) => {
+                Err(PriorError::Density {
+                    message: "a standard deviation or variance is positive: give low = 0".into(),
+                })
+            }
             Prior::Normal { .. } => Err(PriorError::NotAScale { prior: name }),
-            Prior::Fixed { value } => require_positive(name, "value", value),
-            Prior::Uniform { low, .. } if low < 0.0 => Err(PriorError::OutOfRange {
+            Prior::Fixed { value } => require_positive(name, "value", *value),
+            Prior::Uniform { low, .. } if *low < 0.0 => Err(PriorError::OutOfRange {
                 prior: name,
                 field: "low",
-                value: low,
+                value: *low,
                 allowed: "at least 0 for a standard deviation or variance",
             }),
             _ => Ok(()),
@@ -115,8 +120,8 @@ impl ScalePrior {
     /// `(shape, scale)` if the variance has an inverse gamma prior, the
     /// conjugate case of Gaussian noise.
     pub fn as_inverse_gamma_variance(&self) -> Option<(f64, f64)> {
-        match (self.on, self.prior) {
-            (ScaleKind::Variance, Prior::InverseGamma { shape, scale }) => Some((shape, scale)),
+        match (self.on, &self.prior) {
+            (ScaleKind::Variance, Prior::InverseGamma { shape, scale }) => Some((*shape, *scale)),
             _ => None,
         }
     }

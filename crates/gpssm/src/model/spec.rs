@@ -95,7 +95,7 @@ pub enum TransitionSpec {
 }
 
 /// A number that is known, or learned under a prior.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
     /// Known.
@@ -105,10 +105,10 @@ pub enum Value {
 }
 
 impl Value {
-    pub(crate) fn prior(self) -> Prior {
+    pub(crate) fn prior(&self) -> Prior {
         match self {
-            Self::Known(value) => Prior::Fixed { value },
-            Self::Learned(prior) => prior,
+            Self::Known(value) => Prior::Fixed { value: *value },
+            Self::Learned(prior) => prior.clone(),
         }
     }
 }

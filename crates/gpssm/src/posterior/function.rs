@@ -218,7 +218,10 @@ pub(crate) fn cross_columns(
 ) -> usize {
     let (p, n) = (kernels.len(), training.len());
     let stride = padded(n * p);
-    columns.clear();
+    // A single dimension fills its columns; several leave zeros between their numbers.
+    if p > 1 {
+        columns.clear();
+    }
     columns.resize(stride * p * range.len(), 0.0);
     let mut at = vec![0.0; z.n_components()];
     let mut row = vec![0.0; n];

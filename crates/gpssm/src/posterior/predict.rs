@@ -1,5 +1,7 @@
 //! p(f* | x*, u*) and p(x_{t+1} | x*, u*) at given points: one Gaussian for each draw, mixed (eq. 11).
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::function::Moments;
 use super::mixture::{GaussianMixture, log_sum_exp};
 use super::warning::Warning;
@@ -168,8 +170,8 @@ impl Posterior {
         }
     }
 
-    /// f or the next state given each draw, internal units; draws are shared out to as many threads as there are cores if
-    /// there is enough to do, and come back in order.
+    /// f or the next state given each draw, internal units; as many threads as there are cores take draw after draw if
+    /// there is enough to do. They come back in order.
     fn moments_of_all(&self, z: &Points, with_noise: bool) -> Vec<Result<Moments, Error>> {
         let of = |j: usize| -> Result<Moments, Error> {
             let mut moments = Moments::default();
@@ -181,18 +183,18 @@ impl Posterior {
         if n_threads == 1 {
             return (0..self.len()).map(of).collect();
         }
-        let share = self.len().div_ceil(n_threads);
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..n_threads)
-                .map(|i| {
-                    let of = &of;
-                    let (from, to) = (i * share, ((i + 1) * share).min(self.len()));
-                    scope.spawn(move || (from..to).map(of).collect::<Vec<_>>())
-                })
-                .collect();
-            let panicked = |_| vec![Err(Error::data("a thread stopped in a user's function"))];
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let taken = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&j| j < self.len());
+            std::iter::from_fn(taken).map(|j| (j, of(j))).collect::<Vec<_>>()
+        };
+        let mut all: Vec<(usize, Result<Moments, Error>)> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(work)).collect();
+            let panicked = |_| vec![(0, Err(Error::data("a thread stopped in a user's function")))];
             threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(panicked)).collect()
-        })
+        });
+        all.sort_by_key(|(j, _)| *j);
+        all.into_iter().map(|(_, moments)| moments).collect()
     }
 
     fn points(&self, x_star: &[Vec<f64>], u_star: &[Vec<f64>]) -> Result<Points, Error> {

@@ -112,7 +112,8 @@ fn every_noise_and_transition_runs() {
         assert_runs(model, two(), &short(), name);
     }
     let learned = Value::Learned(Prior::Normal { mean: 0.8, sd: 0.3 });
-    let function = FunctionSpec::Linear { a: vec![learned], b: vec![learned], offset: learned };
+    let function =
+        FunctionSpec::Linear { a: vec![learned.clone()], b: vec![learned.clone()], offset: learned };
     let transition = TransitionSpec::Parametric { function };
     let states = vec![StateSpec { transition, scale: None }];
     assert_runs(Model { states, ..Model::observed(1, 1) }, record(ROWS), &short(), "known form");

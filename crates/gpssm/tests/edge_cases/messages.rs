@@ -72,7 +72,7 @@ fn shapes_that_do_not_fit_are_named() {
     );
     let sd = ScalePrior::on_sd(fixed(1.0));
     refused(
-        |m| m.process_noise = ProcessNoiseSpec::Diagonal(vec![sd; 3]),
+        |m| m.process_noise = ProcessNoiseSpec::Diagonal(vec![sd.clone(); 3]),
         "model: process_noise: 3 priors where none, one or 1 are expected",
     );
 }

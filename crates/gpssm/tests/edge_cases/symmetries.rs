@@ -82,7 +82,7 @@ fn symmetries_that_do_not_hold_are_refused() {
     let offset = Value::Known(0.5);
     refused(
         |m| {
-            let mean = FunctionSpec::Linear { a: vec![Value::Known(0.9)], b: vec![], offset };
+            let mean = FunctionSpec::Linear { a: vec![Value::Known(0.9)], b: vec![], offset: offset.clone() };
             m.states = gp(KernelSpec::default(), mean);
         },
         "the mean function of state 0 is not mirrored",

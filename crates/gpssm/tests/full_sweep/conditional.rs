@@ -32,9 +32,9 @@ fn ks_p_value(mut p: Vec<f64>) -> f64 {
 /// Prior probability of a value below this one; the prior must be log-normal.
 fn below(problem: &Problem, k: usize, value: f64) -> f64 {
     let (prior, value) = match &problem.table().parameters[k].prior {
-        ParameterPrior::Scalar(prior) => (*prior, value),
-        ParameterPrior::Scale(scale) if scale.on == ScaleKind::Sd => (scale.prior, value),
-        ParameterPrior::Scale(scale) => (scale.prior, value * value),
+        ParameterPrior::Scalar(prior) => (prior.clone(), value),
+        ParameterPrior::Scale(scale) if scale.on == ScaleKind::Sd => (scale.prior.clone(), value),
+        ParameterPrior::Scale(scale) => (scale.prior.clone(), value * value),
         ParameterPrior::Matrix { .. } => panic!("a matrix"),
     };
     let Prior::LogNormal { median, sigma } = prior else { panic!("{prior:?}") };

@@ -125,14 +125,22 @@ fn predictions_ahead_agree_with_the_filter() {
 }
 
 /// The state of the filter does not grow, and forgetting keeps functions alive. Length of the long version: 10^6, run
-/// with `cargo test --release -p gpssm --test posterior -- --ignored million`.
+/// with `cargo test --release -p gpssm --test posterior -- --ignored --nocapture million`; it prints the time of a step and
+/// the memory of the process by tenths.
 fn run_for(steps: u64) {
     let posterior = posterior();
     let options = OnlineOptions { functions: 8, particles: 8, forgetting: 0.99, ..OnlineOptions::default() };
     let mut filter = OnlineFilter::new(&posterior, &Initial::Model, &options).unwrap();
     let mut x: f64 = 0.3;
     let mut size = 0;
+    let (mut began, mut memory) = (std::time::Instant::now(), None);
     for t in 0..steps {
+        if t > 0 && t % (steps / 10) == 0 {
+            let microseconds = began.elapsed().as_secs_f64() / (steps / 10) as f64 * 1e6;
+            println!("after {t}: {microseconds:.2} microseconds a step, {:?} pages", pages());
+            began = std::time::Instant::now();
+            memory = memory.or_else(pages);
+        }
         x = 0.5 * x + Q * (0.7 * t as f64).sin();
         let y = if t % 7 == 3 { f64::NAN } else { x };
         let estimate = filter.step(&[y], &[]).unwrap();
@@ -146,6 +154,18 @@ fn run_for(steps: u64) {
     }
     assert_eq!(size, filter.particles().0.len());
     assert_eq!(filter.t(), steps);
+    if steps >= 1_000_000
+        && let (Some(first), Some(last)) = (memory, pages())
+    {
+        println!("in the end: {last} pages");
+        assert!(last <= first + 64, "memory grew from {first} to {last} pages");
+    }
+}
+
+/// Memory of this process in pages, where the system tells.
+fn pages() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[test]

@@ -94,7 +94,7 @@ impl Compiler<'_> {
             FunctionSpec::Zero => Ok(CompiledFunction::Zero),
             FunctionSpec::Identity => Ok(CompiledFunction::Identity),
             FunctionSpec::Linear { a, b, offset } => {
-                self.linear(&key, &format!("f{}.mean", d + 1), a, b, *offset, &[d], false)
+                self.linear(&key, &format!("f{}.mean", d + 1), a, b, offset, &[d], false)
             }
             FunctionSpec::Formula(text) => self.formula(&key, text, &[d], false),
             FunctionSpec::User(reference) => {
@@ -112,7 +112,7 @@ impl Compiler<'_> {
         name: &str,
         a: &[Value],
         b: &[Value],
-        offset: Value,
+        offset: &Value,
         dims: &[usize],
         sensor: bool,
     ) -> Result<CompiledFunction, Error> {
@@ -126,7 +126,7 @@ impl Compiler<'_> {
         let zero = Value::Known(0.0);
         let mut weights = Vec::with_capacity(n_x + n_u);
         for c in 0..n_x + n_u {
-            let value = if c < n_x { a[c] } else { b.get(c - n_x).copied().unwrap_or(zero) };
+            let value = if c < n_x { &a[c] } else { b.get(c - n_x).unwrap_or(&zero) };
             let component = self.component_name(c);
             weights.push(self.table.add(format!("{name}[{component}]"), value.prior(), dims, sensor)?);
         }

@@ -138,18 +138,24 @@ impl Compiler<'_> {
         let mut place = Placer { compiler: self, prefix, d, scaled, components: &components };
         Ok(match spec {
             KernelSpec::SquaredExponential(s) => {
-                place.stationary(StationaryShape::SquaredExponential, s.sigma_f, &s.ell)?
+                place.stationary(StationaryShape::SquaredExponential, s.sigma_f.clone(), &s.ell)?
             }
-            KernelSpec::Matern12(s) => place.stationary(StationaryShape::Matern12, s.sigma_f, &s.ell)?,
-            KernelSpec::Matern32(s) => place.stationary(StationaryShape::Matern32, s.sigma_f, &s.ell)?,
-            KernelSpec::Matern52(s) => place.stationary(StationaryShape::Matern52, s.sigma_f, &s.ell)?,
+            KernelSpec::Matern12(s) => {
+                place.stationary(StationaryShape::Matern12, s.sigma_f.clone(), &s.ell)?
+            }
+            KernelSpec::Matern32(s) => {
+                place.stationary(StationaryShape::Matern32, s.sigma_f.clone(), &s.ell)?
+            }
+            KernelSpec::Matern52(s) => {
+                place.stationary(StationaryShape::Matern52, s.sigma_f.clone(), &s.ell)?
+            }
             KernelSpec::RationalQuadratic(s) => {
-                let alpha = s.alpha.unwrap_or(around(1.0));
+                let alpha = s.alpha.clone().unwrap_or(around(1.0));
                 let alpha = place.add("alpha", alpha)?;
-                place.stationary(StationaryShape::RationalQuadratic { alpha }, s.sigma_f, &s.ell)?
+                place.stationary(StationaryShape::RationalQuadratic { alpha }, s.sigma_f.clone(), &s.ell)?
             }
             KernelSpec::Periodic(s) => CompiledKernel::Periodic {
-                sigma_f: place.sigma("sigma_f", s.sigma_f)?,
+                sigma_f: place.sigma("sigma_f", s.sigma_f.clone())?,
                 ell: place.each("ell", &s.ell, |_| around(1.0))?,
                 period: place.lengths("period", &s.period)?,
                 components: components.clone(),
@@ -161,7 +167,7 @@ impl Compiler<'_> {
                 scaled,
             },
             KernelSpec::Constant(s) => {
-                CompiledKernel::Constant { sigma: place.sigma("sigma", s.sigma)?, scaled }
+                CompiledKernel::Constant { sigma: place.sigma("sigma", s.sigma.clone())?, scaled }
             }
             // Handled above.
             KernelSpec::Sum(_) | KernelSpec::Product(_) => CompiledKernel::Sum(Vec::new()),

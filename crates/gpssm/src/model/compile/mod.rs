@@ -85,7 +85,7 @@ impl Problem {
         // A record can be made from a single sequence without checks.
         let record = Record::new(record.sequences().to_vec())?;
         check_shape(&model, &record)?;
-        let scaling = Arc::new(units::scaling(&model, &record)?);
+        let scaling = Arc::new(units::scaling(&model, functions, &record)?);
         let mut compiler = Compiler {
             model: &model,
             functions,
@@ -98,7 +98,8 @@ impl Problem {
         let sensor = compiler.sensor(&record)?;
         let initial = compiler.initial()?;
         compiler.check_all_used()?;
-        let table = compiler.table;
+        let mut table = compiler.table;
+        table.attach(functions)?;
         let sequences = record.sequences().iter().map(|sequence| {
             sequence.mapped(|k, y| scaling.y.to_internal(k, y), |c, u| scaling.u.to_internal(c, u))
         });
@@ -487,7 +488,7 @@ impl Compiler<'_> {
             let prior = model.parameters.get(name).ok_or_else(|| missing(key, "parameter", name))?;
             let place = match self.table.index(name) {
                 Some(place) => place,
-                None => self.table.add(name.clone(), *prior, &[], false)?,
+                None => self.table.add(name.clone(), prior.clone(), &[], false)?,
             };
             let parameter = &mut self.table.parameters[place];
             parameter.sensor |= sensor;

@@ -169,7 +169,7 @@ impl Compiler<'_> {
                     self.table.add_scale(format!("sensor_scale[y{}]", k + 1), prior, &[], true)
                 });
                 let scales = scales.collect::<Result<_, _>>()?;
-                let dof = dof.unwrap_or(Prior::Gamma { shape: 2.0, rate: 0.1 });
+                let dof = dof.clone().unwrap_or(Prior::Gamma { shape: 2.0, rate: 0.1 });
                 let dof = self.table.add_positive("sensor_dof".into(), dof, &[], true)?;
                 Kind::Family { predictors, family: CompiledFamily::StudentT { scales, dof } }
             }
@@ -178,7 +178,7 @@ impl Compiler<'_> {
             }
             SensorSpec::NegativeBinomial { log_mean, size } => {
                 let predictors = self.predictors(log_mean)?;
-                let size = size.unwrap_or(Prior::LogNormal { median: 10.0, sigma: 1.5 });
+                let size = size.clone().unwrap_or(Prior::LogNormal { median: 10.0, sigma: 1.5 });
                 let size = self.table.add_positive("sensor_size".into(), size, &[], true)?;
                 Kind::Family { predictors, family: CompiledFamily::NegativeBinomial { size } }
             }
@@ -224,7 +224,7 @@ impl Compiler<'_> {
                 }
                 let rows = (0..n_y).map(|k| {
                     let d = d.get(k).map_or(&[][..], Vec::as_slice);
-                    let offset = offset.get(k).copied().unwrap_or(Value::Known(0.0));
+                    let offset = offset.get(k).unwrap_or(&Value::Known(0.0));
                     self.linear(key, &format!("sensor.y{}", k + 1), &c[k], d, offset, &[], true)
                 });
                 rows.collect()

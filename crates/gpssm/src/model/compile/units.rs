@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::linalg::small;
+use crate::model::functions::Functions;
 use crate::model::spec::{Model, Predictor, TransitionSpec, Value};
 use crate::record::Record;
 use crate::scaling::{Affine, Scaling, mean_and_sd};
@@ -17,7 +18,7 @@ fn output_statistics(record: &Record, k: usize) -> Option<(f64, Option<f64>)> {
 
 /// Units in which inputs, the outputs of a linear-Gaussian sensor, and the states that it shows have mean
 /// zero and standard deviation one. Everything else keeps its own.
-pub(super) fn scaling(model: &Model, record: &Record) -> Result<Scaling, Error> {
+pub(super) fn scaling(model: &Model, functions: &Functions, record: &Record) -> Result<Scaling, Error> {
     let n_x = model.states.len();
     let mut scaling = Scaling::identity(n_x, model.n_u, model.n_y);
     if model.standardise {
@@ -29,7 +30,7 @@ pub(super) fn scaling(model: &Model, record: &Record) -> Result<Scaling, Error> 
             for k in 0..model.n_y {
                 set(&mut scaling.y, k, output_statistics(record, k));
             }
-            states_from_outputs(model, &mut scaling);
+            states_from_outputs(model, functions, &mut scaling);
         }
     }
     for (d, state) in model.states.iter().enumerate() {
@@ -59,7 +60,7 @@ fn set(affine: &mut Affine, c: usize, statistics: Option<(f64, Option<f64>)>) {
 
 /// Sizes of the states from those of the outputs through the pseudo-inverse of C; a state that no output
 /// shows keeps its unit.
-fn states_from_outputs(model: &Model, scaling: &mut Scaling) {
+fn states_from_outputs(model: &Model, functions: &Functions, scaling: &mut Scaling) {
     let (n_x, n_y) = (model.states.len(), model.n_y);
     if let Some(Predictor::States) = model.sensor.predictor() {
         // Output and state are the same number: the same unit to the last bit.
@@ -69,7 +70,11 @@ fn states_from_outputs(model: &Model, scaling: &mut Scaling) {
         }
         return;
     }
-    let middle = |value: &Value| value.prior().median();
+    let middle = |value: &Value| {
+        let mut prior = value.prior();
+        // A density that cannot be used is refused with its name when its parameter is placed.
+        prior.attach(functions).map_or(f64::NAN, |()| prior.median())
+    };
     let (c, offset): (Vec<f64>, Vec<f64>) = match model.sensor.predictor() {
         Some(Predictor::Linear { c, offset, .. })
             if c.len() == n_y && c.iter().all(|row| row.len() == n_x) =>

@@ -41,6 +41,7 @@ impl Prior {
             Prior::HalfNormal { sd } => LN_2 + normal(x / sd, sd),
             Prior::HalfCauchy { scale } => -FRAC_PI_2.ln() - scale.ln() - ln_1p_square(x / scale),
             Prior::Uniform { low, high } => -(high - low).ln(),
+            Prior::LogDensity(ref density) => density.log_density(x),
         }
     }
 
@@ -66,6 +67,7 @@ impl Prior {
             Prior::HalfCauchy { scale } => clamp_positive(scale * (FRAC_PI_2 * uniform(rng)).tan()),
             // The minimum keeps rounding from passing the upper bound.
             Prior::Uniform { low, high } => (low + (high - low) * uniform(rng)).min(high),
+            Prior::LogDensity(ref density) => density.quantile(uniform(rng)),
         }
     }
 
@@ -82,6 +84,7 @@ impl Prior {
             Prior::HalfNormal { sd } => NORMAL_UPPER_QUARTILE * sd,
             Prior::HalfCauchy { scale } => scale,
             Prior::Uniform { low, high } => low + 0.5 * (high - low),
+            Prior::LogDensity(ref density) => density.quantile(0.5),
         }
     }
 }

@@ -12,7 +12,10 @@ fn examples() -> Vec<ScalePrior> {
         Prior::HalfNormal { sd: 0.6 },
         Prior::HalfCauchy { scale: 2.5 },
     ];
-    priors.iter().flat_map(|prior| [ScalePrior::on_sd(*prior), ScalePrior::on_variance(*prior)]).collect()
+    priors
+        .iter()
+        .flat_map(|prior| [ScalePrior::on_sd(prior.clone()), ScalePrior::on_variance(prior.clone())])
+        .collect()
 }
 
 #[test]

@@ -56,8 +56,10 @@ fn lkj_validation() {
     let error = lkj(1.0, 2).validate(3).unwrap_err();
     assert!(matches!(error, PriorError::WrongLength { found: 2, expected: 3, .. }));
     let half_normal = ScalePrior::on_sd(Prior::HalfNormal { sd: 1.0 });
-    let with =
-        |second: Prior| CovariancePrior::Lkj { eta: 1.0, sd: vec![half_normal, ScalePrior::on_sd(second)] };
+    let with = |second: Prior| CovariancePrior::Lkj {
+        eta: 1.0,
+        sd: vec![half_normal.clone(), ScalePrior::on_sd(second)],
+    };
     let error = with(Prior::Normal { mean: 1.0, sd: 0.1 }).validate(2).unwrap_err();
     let PriorError::Entry { field, index, source } = error else { panic!("{error}") };
     assert_eq!((field, index), ("sd", 1));

@@ -10,7 +10,7 @@ struct Holder {
 #[test]
 fn toml_round_trip() {
     for prior in all().chain([Prior::Fixed { value: -2.5 }]) {
-        let holder = Holder { prior };
+        let holder = Holder { prior: prior.clone() };
         let text = toml::to_string(&holder).unwrap();
         assert!(text.contains(prior.name()), "{text}");
         assert_eq!(toml::from_str::<Holder>(&text).unwrap(), holder);

@@ -1,0 +1,82 @@
+"""`states="auto"`: chosen as by the program, with the same draws."""
+
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import QUICK
+from test_fit import same
+from test_store import PROGRAM
+
+import gpssm
+
+SHORT = {"draws": 6, "tune": 4, "chains": 2, "seed": 3, "progress_bar": False}
+
+
+@pytest.fixture(scope="module")
+def delayed():
+    """A second-order system with a dead time of two rows."""
+    rng = np.random.default_rng(4)
+    n = 90
+    u = np.repeat(rng.normal(size=n // 3), 3) + 0.1 * rng.normal(size=n)
+    y = np.zeros(n)
+    for t in range(2, n):
+        y[t] = 1.1 * y[t - 1] - 0.4 * y[t - 2] + 0.5 * np.tanh(u[t - 2]) + 0.02 * rng.normal()
+    return y, u
+
+
+@pytest.fixture(scope="module")
+def chosen(delayed):
+    return gpssm.fit(*delayed, states="auto", **SHORT)
+
+
+def test_what_was_chosen_is_told(chosen, delayed):
+    y, u = delayed
+    layout = chosen.data.layout
+    best = chosen.choice["trials"][chosen.choice["chosen"]]
+    assert f"delay {layout.delay}" in best["candidate"] and best["crps"] < 0.5
+    assert len(chosen.state_names) >= 2 and chosen.settings["hold_states"]
+    assert chosen.data.n_u == layout.input_lags + 1 and layout.inputs == ("u1",)
+    # New records are given as they are, without past values.
+    assert chosen.simulate(u, y=y[:20], paths=50).sizes["time"] == len(range(0, len(y), layout.every))
+    table = chosen.score(y, u, n_init=20, paths=100)
+    assert table.loc[("model", "y1"), "rmse"] < 0.7 * table.loc[("constant", "y1"), "rmse"], table
+    chosen.predict(y, u, samples=20)
+    with pytest.raises(ValueError, match="u 0 inputs, the model has 1 and 1"):
+        chosen.filter(y)
+
+
+def test_saved_runs_know_their_layout(chosen, delayed, tmp_path):
+    _, u = delayed
+    chosen.save(tmp_path / "run.zarr")
+    again = gpssm.open(tmp_path / "run.zarr")
+    assert same(again, chosen) and again.data.layout == chosen.data.layout
+    one, other = (result.simulate(u, paths=20)["y"].values for result in (chosen, again))
+    np.testing.assert_array_equal(one, other)
+
+
+# Seen to fail: the inputs of the present row left out; a row more of delay.
+@pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not built")
+def test_the_program_chooses_the_same_and_draws_the_same(chosen, delayed, tmp_path):
+    y, u = delayed
+    lines = ["y1,u1", *(f"{float(a)!r},{float(b)!r}" for a, b in zip(y, u, strict=True))]
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    command = [PROGRAM, "fit", "data.csv", "--y", "y1", "--u", "u1", "--states", "auto", "-o", "run.zarr"]
+    command += ["--draws", "6", "--tune", "4", "--chains", "2", "--seed", "3", "--quiet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    program = gpssm.open(tmp_path / "run.zarr")
+    assert same(program, chosen)
+    assert program.data.layout == chosen.data.layout and program.data.inputs == chosen.data.inputs
+    for one, other in zip(program.data.u + program.data.y, chosen.data.u + chosen.data.y, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_without_inputs_and_too_short(record):
+    y, u = record
+    alone = gpssm.fit(y, states="auto", **{**QUICK, "draws": 5})
+    assert alone.data.layout.inputs == () and alone.simulate(steps=12, paths=5).sizes["time"] >= 1
+    short = gpssm.fit(y[:12], u[:12], states="auto", **{**QUICK, "draws": 5})
+    assert "too short" in short.choice["notes"][0] and short.state_names == ["x"]
+    with pytest.raises(ValueError, match="'auto', not 'automatic'"):
+        gpssm.Model("automatic")
