@@ -363,7 +363,7 @@ mod tests {
             ("{ normal = { mean = 0, sd = 1, sdd = 2 } }", "normal.sdd: unknown key; did you mean 'sd'?"),
             ("{ normal = { mean = 'a', sd = 1 } }", "normal.mean: expected a number, found the text \"a\""),
             ("true", "expected one of fixed, log_normal"),
-            ("{ log_density = '-v^2', lo = 0 }", "log_density.lo: unknown key; did you mean 'low'?"),
+            ("{ log_density = '-v^2', lo = 0 }", "lo: unknown key; did you mean 'low'?"),
             ("{ normal = {}, gamma = {} }", "found 2"),
         ] {
             let error = value::<Prior>(text).unwrap_err();
