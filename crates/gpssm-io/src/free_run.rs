@@ -85,3 +85,59 @@ pub fn free_run(
     let y = Ensemble::interleaved(&parts, sequence.n_rows());
     Ok(FreeRun { y, warnings })
 }
+
+#[cfg(test)]
+mod tests {
+    use gpssm::mcmc::settings::StartAt;
+    use gpssm::model::kernel::LinearSpec;
+    use gpssm::model::spec::TransitionSpec;
+    use gpssm::{Functions, KernelSpec, MemorySink, Model, Problem, Settings, sample};
+
+    use super::*;
+
+    /// A slow wave, learned from every 4th row: every row must come from the row four before it. Seen failing with
+    /// rows of the phases in another order, and with phases that begin one row late.
+    #[test]
+    fn every_row_of_a_thinned_record_is_predicted() {
+        let wave: Vec<f64> = (0..400).map(|t| (f64::from(t) / 10.0).sin()).collect();
+        let sequence = Sequence::scalar(&wave, None).unwrap();
+        let layout = Layout { window: Window { lags: 0, delay: 1 }, every: 4 };
+        let mut model = Model::lagged_outputs(1, 0, 1);
+        if let TransitionSpec::Gp { kernel, .. } = &mut model.states[0].transition {
+            *kernel = KernelSpec::Linear(LinearSpec::default());
+        }
+        let record = layout.apply(&sequence).unwrap();
+        let problem = Problem::new(model, &Functions::new(), record.into()).unwrap();
+        let settings = Settings {
+            chains: 1,
+            tune: 0,
+            draws: 10,
+            start_at: StartAt::Outputs,
+            hold_states: true,
+            ..Settings::default()
+        };
+        let sink = MemorySink::new();
+        sample(&problem, &settings, &sink, &|_| true).unwrap();
+        let posterior = Posterior::new(&problem, &sink.into_chains()).unwrap();
+        let options = SimulateOptions { n_paths: 20, process_noise: false, ..SimulateOptions::default() };
+        let run = free_run(&posterior, &sequence, layout, 8, &options, &|_, _| true).unwrap();
+        assert_eq!(run.y.n_rows(), 400);
+        for t in 0..40 {
+            assert!(
+                (run.y.quantile(t, 0, 0.5) - wave[t]).abs() < 0.04,
+                "row {t}: {}",
+                run.y.quantile(t, 0, 0.5) - wave[t]
+            );
+        }
+        // Where fewer rows are seen than the model steps over, the wave is taken to have stood still before.
+        let run = free_run(&posterior, &sequence, layout, 2, &options, &|_, _| true).unwrap();
+        assert_eq!(run.y.n_rows(), 400);
+        for t in 0..4 {
+            assert!(
+                (run.y.quantile(t, 0, 0.5) - wave[t]).abs() < 0.35,
+                "row {t}: {}",
+                run.y.quantile(t, 0, 0.5) - wave[t]
+            );
+        }
+    }
+}

@@ -73,8 +73,7 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
     let progress = steps("score");
     let bands = if args.raw_bands { Bands::default() } else { learned.run.bands.clone() };
     let tell = |done: usize, of: usize| progress.tell(done, of);
-    let report =
-        learned.posterior.score_with(sequence, &options, &|samples| bands.apply(samples), &tell)?;
+    let report = learned.posterior.score_with(sequence, &options, &|samples| bands.apply(samples), &tell)?;
     drop(progress);
     warn(&report.warnings);
     if args.json {

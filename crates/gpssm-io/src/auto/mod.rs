@@ -95,6 +95,11 @@ impl Candidate {
         )
     }
 
+    /// States and inputs, for a record as it stands in the file.
+    fn n_regressors(&self, record: &Record) -> usize {
+        (self.lags + 1) * record.n_y() + self.layout.window.n_values() * record.n_u()
+    }
+
     /// Rows of the file that a state reaches back over.
     pub fn memory(&self) -> usize {
         (self.lags + 1) * self.layout.every
@@ -253,7 +258,8 @@ fn settle(config: &mut RunConfig, candidate: &Candidate, data: &Data, given: &dy
     config.data.every = (every > 1).then_some(every);
     if config.model.dynamics.is_none() {
         let rows: usize = data.record.sequences().iter().map(|s| s.n_rows() / candidate.layout.every).sum();
-        config.model.dynamics = Some(dynamics(rows, INDUCING));
+        config.model.dynamics =
+            Some(dynamics(&candidate.kernel, candidate.n_regressors(&data.record), rows, INDUCING));
     }
     if !given("sampler.start_at") && !given("sampler.hold_states") {
         config.sampler.start_at = StartAt::Outputs;
@@ -282,11 +288,19 @@ fn exact_sensor(record: &Record) -> SensorSpec {
     SensorSpec::Gaussian { mean: Predictor::default(), noise }
 }
 
-/// The process itself, or inducing inputs for long records.
-fn dynamics(n_rows: usize, inducing: usize) -> DynamicsSpec {
-    match n_rows > MOST_EXACT {
-        true => DynamicsSpec::Fic { inducing: InducingSpec::Greedy(inducing), mode: Mode::Collapsed },
-        false => DynamicsSpec::Exact,
+/// The process itself, or inducing inputs for long records and for linear kernels: of these, as many inducing inputs as there
+/// are coefficients tell everything, at a small part of the cost.
+fn dynamics(kernel: &Kernel, n_z: usize, n_rows: usize, inducing: usize) -> DynamicsSpec {
+    let coefficients = match kernel {
+        Kernel::Linear => Some(n_z),
+        Kernel::Affine => Some(n_z + 1),
+        Kernel::Smooth | Kernel::Given(_) => None,
+    };
+    let fic = |n: usize| DynamicsSpec::Fic { inducing: InducingSpec::Greedy(n), mode: Mode::Collapsed };
+    match coefficients {
+        Some(coefficients) if 3 * coefficients < n_rows => fic(coefficients),
+        _ if n_rows > MOST_EXACT => fic(inducing),
+        _ => DynamicsSpec::Exact,
     }
 }
 
@@ -368,15 +382,15 @@ fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String>) -> Vec<C
         let layout = Layout { window: Window { lags: 0, delay }, every: 1 };
         candidates.extend(kernels.iter().map(|kernel| Candidate { lags: 0, layout, kernel: kernel.clone() }));
     }
-    within_budget(candidates, rows)
+    within_budget(candidates, record)
 }
 
 /// As many of the candidates as the budget allows, at least one.
-fn within_budget(candidates: Vec<Candidate>, rows: usize) -> Vec<Candidate> {
+fn within_budget(candidates: Vec<Candidate>, record: &Record) -> Vec<Candidate> {
     let mut left = BUDGET;
     let mut kept = Vec::new();
     for candidate in candidates {
-        let cost = trial::cost(&candidate, rows);
+        let cost = trial::cost(&candidate, record);
         if kept.is_empty() || cost <= left {
             left -= cost;
             kept.push(candidate);

@@ -1,6 +1,7 @@
 //! One candidate, fitted to a part of the record and run free over the rest.
 
 use gpssm::mcmc::settings::StartAt;
+use gpssm::model::dynamics::{DynamicsSpec, InducingSpec};
 use gpssm::model::spec::{SensorSpec, TransitionSpec};
 use gpssm::posterior::Posterior;
 use gpssm::posterior::baseline::Baseline;
@@ -70,13 +71,17 @@ fn piece(sequence: &Sequence, from: usize, to: usize) -> Option<Sequence> {
     Sequence::new(y, u).ok()
 }
 
-/// Multiply-adds of a trial on a record of so many rows, roughly: some four evidences for each hyper-parameter of each update.
-pub(super) fn cost(candidate: &Candidate, rows: usize) -> f64 {
+/// Multiply-adds of a trial on a record, roughly: some four evidences for each hyper-parameter of each update.
+pub(super) fn cost(candidate: &Candidate, record: &Record) -> f64 {
+    let rows: usize = record.sequences().iter().map(Sequence::n_rows).sum();
     let n = FITTED * rows as f64 / candidate.layout.every as f64;
-    let regressors = (candidate.lags + candidate.layout.window.lags + 2) as f64;
-    let evidence = match dynamics(n as usize, INDUCING) {
-        gpssm::model::dynamics::DynamicsSpec::Exact => n.powi(3) / 3.0 + 10.0 * regressors * n * n,
-        _ => n * (INDUCING as f64 + regressors).powi(2),
+    let n_z = candidate.n_regressors(record);
+    let regressors = n_z as f64;
+    let evidence = match dynamics(&candidate.kernel, n_z, n as usize, INDUCING) {
+        DynamicsSpec::Fic { inducing: InducingSpec::Greedy(inducing), .. } => {
+            n * (inducing as f64 + regressors).powi(2)
+        }
+        _ => n.powi(3) / 3.0 + 10.0 * regressors * n * n,
     };
     let parameters = match candidate.kernel {
         Kernel::Linear | Kernel::Affine => regressors + 2.0,
@@ -182,7 +187,8 @@ fn fit(candidate: &Candidate, fold: &Fold, seed: u64) -> Option<Posterior> {
     {
         *noise = exact;
     }
-    model.dynamics = dynamics(record.n_transitions(), INDUCING);
+    let n_z = model.states.len() + record.n_u();
+    model.dynamics = dynamics(&candidate.kernel, n_z, record.n_transitions(), INDUCING);
     let problem = Problem::new(model, &Functions::new(), record).ok()?;
     let settings = Settings {
         seed,
