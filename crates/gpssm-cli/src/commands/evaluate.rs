@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use gpssm::posterior::baseline::{Arx, Baseline, Task};
 use gpssm::posterior::score::{ScoreReport, Scores, baseline_scores, ensemble_scores};
 use gpssm::posterior::simulate::SimulateOptions;
 use gpssm::{Record, Sequence};
 use gpssm_io::auto;
+use gpssm_io::bands::Bands;
 use gpssm_io::config::{RunConfig, RunFile};
 use gpssm_io::fit::Fit;
 use gpssm_io::free_run::{FreeRun, Layout, free_run};
 use gpssm_io::table::{Columns, Data, read_record};
-use gpssm_report::figures::{Bands, Series, figure_free_run};
+use gpssm_report::figures::{self, Series, figure_free_run};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -32,6 +33,7 @@ use crate::progress::steps;
   gpssm evaluate --train est.csv --test val.csv --y y --u u
   gpssm evaluate --train drive.csv --split 0.5 --y y --u u -o drive-evaluation
 
+The state of the test part is set by its first rows (--n-init), or with --initial last by the training part before it.
 Without --states the model is chosen from the training part alone (--states auto). The baselines are fitted on the same
 rows: the mean, and linear ARX models whose order is chosen by BIC and by free runs within the training part. Point
 forecasts are medians. The folder gets the run (run.zarr), the bands (bands.csv) and a figure (free_run.svg).")]
@@ -54,12 +56,22 @@ pub struct EvaluateArgs {
     /// Input columns, comma separated.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub u: Vec<String>,
+    /// Column of times with equal steps.
+    #[arg(long, value_name = "COLUMN")]
+    pub time: Option<String>,
+    /// Sampling time, if there is no column of times.
+    #[arg(long, value_name = "DT", conflicts_with = "time")]
+    pub dt: Option<f64>,
     /// Number of states, or auto.
     #[arg(long, value_name = "N", default_value = "auto")]
     pub states: String,
+    /// What sets the state of the free run: the first rows of the test part, or the last rows of the training part, which the
+    /// test part must then follow without a gap.
+    #[arg(long, value_enum, default_value_t)]
+    pub initial: From,
     /// First rows of the test part whose outputs set the state; they are not scored [default: as many as the model
     /// remembers, at least 5].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "initial")]
     pub n_init: Option<usize>,
     /// Any key of the model file; may be given several times.
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -84,6 +96,16 @@ pub struct EvaluateArgs {
     pub speech: Speech,
 }
 
+/// Rows that set the state of the free run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum From {
+    /// The first rows of the test part; they are not scored.
+    #[default]
+    First,
+    /// The last rows of the training part; every row of the test part is scored.
+    Last,
+}
+
 /// What came of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Evaluation {
@@ -95,8 +117,10 @@ pub struct Evaluation {
     pub model: String,
     /// Where the state of the test part is from.
     pub initial: String,
-    /// Factor of the bands.
-    pub band_scale: f64,
+    /// How the bands differ from the model's own.
+    pub bands: Bands,
+    /// What is to be known of the model.
+    pub notes: Vec<String>,
     /// Rows that were scored.
     pub n_scored: usize,
     /// Time of everything.
@@ -114,12 +138,10 @@ pub fn run(args: &EvaluateArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         println!("{:#}", json!(found));
     } else {
         println!("model: {}", found.model);
+        found.notes.iter().for_each(|note| println!("  {note}"));
         println!("{}, {} rows scored", found.initial, found.n_scored);
-        if found.band_scale != 1.0 {
-            println!(
-                "bands {:.2} times as wide as the model's own, as free runs within the training part asked for",
-                found.band_scale
-            );
+        if let Some(words) = found.bands.in_words() {
+            println!("{words}");
         }
         println!();
         print!("{}", score::table(&found.report, &found.outputs));
@@ -144,6 +166,12 @@ pub fn evaluate(
     if !args.u.is_empty() {
         file.option("--u", &args.u.join(","))?;
     }
+    if let Some(time) = &args.time {
+        file.option("--time", time)?;
+    }
+    if let Some(dt) = args.dt {
+        file.option("--dt", &dt.to_string())?;
+    }
     file.option("--states", &args.states)?;
     file.option("--seed", &args.seed.to_string())?;
     for assignment in &args.set {
@@ -162,15 +190,13 @@ pub fn evaluate(
     fit::make_way(&store, args.overwrite, "choose another folder with -o, or --overwrite it")?;
     std::fs::create_dir_all(out).map_err(|error| Failure::writing(out, &error))?;
 
-    let mut band_scale = 1.0;
+    let mut notes = Vec::new();
     let mut model = format!("{} states, as asked for", args.states);
     if auto::is_asked_for(&config) {
         let (chosen, choice) = fit::choose(&file, &config, &args.train, quiet)?;
         config = chosen;
         model = choice.winner().map_or_else(|| choice.notes.join("; "), |trial| trial.candidate.describe());
-        if let Some(trial) = choice.winner().filter(|_| !args.raw_bands) {
-            band_scale = trial.band_scale.clamp(NARROWEST, WIDEST);
-        }
+        notes = choice.notes;
     }
     let data = read_record(&args.train, &config.data.columns()).map_err(Failure::input)?;
     let resolved = file.resolve(&config, &data)?;
@@ -184,34 +210,59 @@ pub fn evaluate(
     warn_of_chains(&learned);
     let layout = Layout::of(&config.data.columns());
     let memory = (config.model.lags.unwrap_or(0) + 1) * layout.every;
-    let n_init = args.n_init.unwrap_or(memory.max(FEWEST_INIT)).min(test.n_rows() - 5);
+    let (sequence, n_init, initial) = match args.initial {
+        From::First => {
+            let n_init = args.n_init.unwrap_or(memory.max(FEWEST_INIT)).min(test.n_rows() - 5);
+            let initial = format!("free run from the state after the first {n_init} rows of the test part");
+            (test.clone(), n_init, initial)
+        }
+        From::Last => {
+            let reach = (layout.window.lags + layout.window.delay) * layout.every;
+            let (sequence, n_init) = following(&training, &test, memory.max(reach).max(FEWEST_BEFORE))?;
+            (sequence, n_init, "free run from the last state of the training part".into())
+        }
+    };
     let options = SimulateOptions { n_paths: args.paths, ..SimulateOptions::default() };
     let progress = (!quiet).then(|| steps("free run"));
     let tell = |done: usize, of: usize| progress.as_ref().is_none_or(|progress| progress.tell(done, of));
-    let mut run = free_run(&learned.posterior, &test, layout, n_init, &options, &tell)?;
+    let mut run = free_run(&learned.posterior, &sequence, layout, n_init, &options, &tell)?;
     drop(progress);
-    run.y = run.y.widened(band_scale);
+    if !args.raw_bands {
+        run.y = learned.run.bands.apply(&run.y);
+    }
     if !quiet {
         warn(&run.warnings);
     }
-    let report = scores(&run, &test, &training, n_init)?;
+    let report = scores(&run, &sequence, &training, n_init)?;
+    // The bands are those of the test part, whatever went before it.
+    run.y = run.y.from_row(sequence.n_rows() - test.n_rows());
     write_bands(out, &run, &test, &args.y)?;
     Ok(Some(Evaluation {
         report,
         outputs: args.y.clone(),
         model,
-        initial: format!("free run from the state after the first {n_init} rows of the test part"),
-        band_scale,
-        n_scored: test.n_rows() - n_init,
+        initial,
+        bands: if args.raw_bands { Bands::default() } else { learned.run.bands },
+        notes,
+        n_scored: sequence.n_rows() - n_init,
         seconds: began.elapsed().as_secs_f64(),
     }))
 }
 
-/// Bands are never scaled by more or less than this.
-const NARROWEST: f64 = 0.25;
-const WIDEST: f64 = 4.0;
 /// Rows that set the state, at the least.
 const FEWEST_INIT: usize = 5;
+/// The same for rows of the training part: there are enough.
+const FEWEST_BEFORE: usize = 20;
+
+/// The test part with the last rows of the training part before it, and how many there are.
+fn following(training: &Record, test: &Sequence, wanted: usize) -> Result<(Sequence, usize), Failure> {
+    let last = &training.sequences()[training.sequences().len() - 1];
+    let from = last.n_rows().saturating_sub(wanted);
+    let rows = || (from..last.n_rows()).map(|t| (last, t)).chain((0..test.n_rows()).map(|t| (test, t)));
+    let y = rows().map(|(part, t)| part.y(t).to_vec()).collect();
+    let u = if test.n_u() == 0 { Vec::new() } else { rows().map(|(part, t)| part.u(t).to_vec()).collect() };
+    Ok((Sequence::new(y, u)?, last.n_rows() - from))
+}
 
 /// The training record and the test sequence as they stand in the files; rows of the training part go into the
 /// configuration.
@@ -318,7 +369,7 @@ fn write_bands(out: &Path, run: &FreeRun, test: &Sequence, outputs: &[String]) -
                 title: name.clone(),
                 t: time.clone(),
                 data: test.output(k).collect(),
-                bands: Some(Bands {
+                bands: Some(figures::Bands {
                     low: line(0.05),
                     inner_low: line(0.25),
                     middle: line(0.5),

@@ -6,6 +6,7 @@ use clap::Args;
 use gpssm::posterior::compare::compare as rank;
 use gpssm::posterior::online::OnlineOptions;
 use gpssm::posterior::score::{ScoreOptions, ScoreReport, ScoreTask, Scores};
+use gpssm_io::bands::Bands;
 use gpssm_io::table::Data;
 use serde_json::json;
 
@@ -40,6 +41,9 @@ pub struct ScoreArgs {
     /// Simulated paths.
     #[arg(long, default_value_t = 1000)]
     pub paths: usize,
+    /// Leave the bands of a free run as the model says, where the run holds others.
+    #[arg(long)]
+    pub raw_bands: bool,
     /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
@@ -67,11 +71,16 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
         ..ScoreOptions::default()
     };
     let progress = steps("score");
-    let report = learned.posterior.score(sequence, &options, &|done, of| progress.tell(done, of))?;
+    let bands = if args.raw_bands { Bands::default() } else { learned.run.bands.clone() };
+    let tell = |done: usize, of: usize| progress.tell(done, of);
+    let report = learned.posterior.score_with(sequence, &options, &|samples| bands.apply(samples), &tell)?;
     drop(progress);
     warn(&report.warnings);
     if args.json {
-        println!("{:#}", json!({ "n_init": options.n_init, "horizon": args.horizon, "report": report }));
+        println!(
+            "{:#}",
+            json!({ "n_init": options.n_init, "horizon": args.horizon, "bands": bands, "report": report })
+        );
     } else {
         let what = match options.task {
             ScoreTask::Ahead(k) => format!("{k}-step-ahead predictions"),
@@ -79,7 +88,11 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
             ScoreTask::Simulation if options.n_init == 0 => "free run from p(x_0)".into(),
             ScoreTask::Simulation => format!("free run from the state after {} rows", options.n_init),
         };
-        println!("{what}, {} rows of {}\n", sequence.n_rows() - options.n_init, data.source);
+        println!("{what}, {} rows of {}", sequence.n_rows() - options.n_init, data.source);
+        if let Some(words) = bands.in_words().filter(|_| options.task == ScoreTask::Simulation) {
+            println!("{words}; the log score is that of the model's own");
+        }
+        println!();
         print!("{}", table(&report, &data.outputs));
     }
     Ok(0)

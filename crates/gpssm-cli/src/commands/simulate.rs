@@ -6,6 +6,7 @@ use clap::Args;
 use gpssm::posterior::online::OnlineOptions;
 use gpssm::posterior::simulate::{Initial, SimulateOptions, Simulation, simulate_prior};
 use gpssm::prepare;
+use gpssm_io::bands::Bands;
 use gpssm_io::config::RunFile;
 
 use crate::commands::fit;
@@ -52,6 +53,9 @@ pub struct SimulateArgs {
     /// Leave the sensor noise out.
     #[arg(long)]
     pub no_sensor_noise: bool,
+    /// Leave the bands of outputs as the model says, where the run holds others.
+    #[arg(long)]
+    pub raw_bands: bool,
     /// Table of bands (.csv or .parquet) [default: CSV on standard output].
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -163,7 +167,11 @@ fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Resu
         }
     }
     let model = learned.run.problem.model();
-    write(args, model.state_names(), model.output_names(), done)
+    let bands = if args.raw_bands { Bands::default() } else { learned.run.bands.clone() };
+    if let Some(words) = bands.in_words() {
+        eprintln!("{words}");
+    }
+    write(args, model.state_names(), model.output_names(), &bands, done)
 }
 
 fn prior(args: &SimulateArgs, model: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
@@ -178,13 +186,14 @@ fn prior(args: &SimulateArgs, model: &Path, options: &SimulateOptions) -> Result
         done.push((data.sequence_labels[s].clone(), data.time[s].clone(), found));
     }
     let model = problem.model();
-    write(args, model.state_names(), model.output_names(), done)
+    write(args, model.state_names(), model.output_names(), &Bands::default(), done)
 }
 
 fn write(
     args: &SimulateArgs,
     states: Vec<String>,
     outputs: Vec<String>,
+    bands: &Bands,
     done: Vec<Labelled>,
 ) -> Result<u8, Failure> {
     let several = done.len() > 1;
@@ -194,7 +203,7 @@ fn write(
     let mut samples = Samples::default();
     for (label, time, found) in &done {
         warn(&found.warnings);
-        table.add(label, time, &found.y.beside(&found.x));
+        table.add(label, time, &bands.apply(&found.y).beside(&found.x));
         if args.samples.is_some() {
             samples.add(label, time, found);
         }

@@ -10,7 +10,9 @@
 //!
 //! - `screen`: dead time and sampling, by linear least squares
 //! - `trial`: one candidate on held-out parts
+//! - `calibrate`: how wide the bands of the chosen one must be
 
+mod calibrate;
 mod screen;
 mod trial;
 
@@ -19,9 +21,10 @@ use std::sync::{Mutex, PoisonError};
 
 use gpssm::mcmc::settings::StartAt;
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::kernel::LinearSpec;
+use gpssm::model::kernel::{ConstantSpec, LinearSpec, StationarySpec};
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{Predictor, SensorNoiseSpec, SensorSpec};
+use gpssm::posterior::baseline::Arx;
 use gpssm::{KernelSpec, Prior, Record, Sequence};
 
 use crate::config::{RunConfig, States};
@@ -42,9 +45,11 @@ pub struct Candidate {
 /// Covariance functions of candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kernel {
-    /// Linear.
+    /// Linear: as it is in the middle of the data, so it stays.
     Linear,
-    /// Squared exponential and linear.
+    /// Linear and constant.
+    Affine,
+    /// Squared exponential, linear and constant.
     Smooth,
     /// As asked for.
     Given(KernelSpec),
@@ -52,9 +57,17 @@ pub enum Kernel {
 
 impl Kernel {
     fn spec(&self) -> KernelSpec {
+        let linear = KernelSpec::Linear(LinearSpec::default());
+        // An error of the offset adds up in a free run, until the gain of the system balances it: a constant is worth
+        // its hyper-parameter. Where nothing balances it (an integrator) it is better left out.
+        let constant = KernelSpec::Constant(ConstantSpec::default());
         match self {
-            Self::Linear => KernelSpec::Linear(LinearSpec::default()),
-            Self::Smooth => KernelSpec::default(),
+            Self::Linear => linear,
+            Self::Affine => KernelSpec::Sum(vec![linear, constant]),
+            Self::Smooth => {
+                let smooth = KernelSpec::SquaredExponential(StationarySpec::default());
+                KernelSpec::Sum(vec![smooth, linear, constant])
+            }
             Self::Given(spec) => spec.clone(),
         }
     }
@@ -62,7 +75,8 @@ impl Kernel {
     fn name(&self) -> &'static str {
         match self {
             Self::Linear => "linear",
-            Self::Smooth => "se + linear",
+            Self::Affine => "linear + constant",
+            Self::Smooth => "se + linear + constant",
             Self::Given(_) => "as given",
         }
     }
@@ -79,6 +93,11 @@ impl Candidate {
             self.layout.every,
             self.kernel.name()
         )
+    }
+
+    /// States and inputs, for a record as it stands in the file.
+    fn n_regressors(&self, record: &Record) -> usize {
+        (self.lags + 1) * record.n_y() + self.layout.window.n_values() * record.n_u()
     }
 
     /// Rows of the file that a state reaches back over.
@@ -98,8 +117,6 @@ pub struct Trial {
     pub rmse: f64,
     /// Share of the outputs in the 90 % bands.
     pub coverage: f64,
-    /// Factor by which bands would have to be widened to cover 90 %.
-    pub band_scale: f64,
 }
 
 /// What was chosen, and from what.
@@ -109,6 +126,8 @@ pub struct Choice {
     pub trials: Vec<Trial>,
     /// The one that was chosen; none if nothing could be tried.
     pub chosen: Option<usize>,
+    /// CRPS of a constant over the same rows.
+    pub constant_crps: Option<f64>,
     /// What to know, in words.
     pub notes: Vec<String>,
 }
@@ -149,7 +168,7 @@ pub fn choose(
 ) -> (RunConfig, Choice) {
     let mut chosen = config.clone();
     chosen.model.states = None;
-    let mut choice = Choice { trials: Vec::new(), chosen: None, notes: Vec::new() };
+    let mut choice = Choice { trials: Vec::new(), chosen: None, constant_crps: None, notes: Vec::new() };
     let sensor = config.model.sensor.as_ref().is_none_or(|sensor| sensor.is_linear_gaussian());
     let shortest = data.record.sequences().iter().map(Sequence::n_rows).max().unwrap_or(0);
     let plain =
@@ -179,7 +198,10 @@ pub fn choose(
     }
     let data = &Data { record: head, ..data.clone() };
     let candidates = candidates(config, data, &mut choice.notes);
-    choice.trials = run(&candidates, &data.record, config.sampler.seed, on_progress);
+    let n_init = candidates.iter().map(Candidate::memory).max().unwrap_or(1);
+    let folds = trial::folds(&data.record, n_init);
+    choice.constant_crps = trial::constant_crps(&folds, n_init);
+    choice.trials = run(&candidates, &folds, n_init, config.sampler.seed, on_progress);
     let mut best: Option<(usize, f64)> = None;
     for (i, trial) in choice.trials.iter().enumerate() {
         if let Some(crps) = trial.crps
@@ -189,11 +211,22 @@ pub fn choose(
         }
     }
     choice.chosen = best.map(|(i, _)| i);
-    let Some(winner) = choice.winner() else {
+    let Some(winner) = choice.winner().cloned() else {
         choice.notes.push("no candidate could be fitted: one state for each output, as without auto".into());
         return (chosen, choice);
     };
     settle(&mut chosen, &winner.candidate, data, given);
+    if chosen.bands.is_none() {
+        chosen.bands = calibrate::bands(&winner.candidate, &data.record, config.sampler.seed);
+    }
+    if let (Some(crps), Some(constant)) = (winner.crps, choice.constant_crps)
+        && crps > constant
+    {
+        choice.notes.push(format!(
+            "no free run over held-out rows was as good as a constant (CRPS {crps:.3}, constant {constant:.3}): do not trust \
+             free runs of this model far from where they start"
+        ));
+    }
     if winner.candidate.layout.every > 1 {
         choice.notes.push(format!(
             "the record is sampled fast: free runs are better with every {}th row, each row from those so far before it",
@@ -225,7 +258,8 @@ fn settle(config: &mut RunConfig, candidate: &Candidate, data: &Data, given: &dy
     config.data.every = (every > 1).then_some(every);
     if config.model.dynamics.is_none() {
         let rows: usize = data.record.sequences().iter().map(|s| s.n_rows() / candidate.layout.every).sum();
-        config.model.dynamics = Some(dynamics(rows, INDUCING));
+        config.model.dynamics =
+            Some(dynamics(&candidate.kernel, candidate.n_regressors(&data.record), rows, INDUCING));
     }
     if !given("sampler.start_at") && !given("sampler.hold_states") {
         config.sampler.start_at = StartAt::Outputs;
@@ -254,20 +288,31 @@ fn exact_sensor(record: &Record) -> SensorSpec {
     SensorSpec::Gaussian { mean: Predictor::default(), noise }
 }
 
-/// The process itself, or inducing inputs for long records.
-fn dynamics(n_rows: usize, inducing: usize) -> DynamicsSpec {
-    match n_rows > MOST_EXACT {
-        true => DynamicsSpec::Fic { inducing: InducingSpec::Greedy(inducing), mode: Mode::Collapsed },
-        false => DynamicsSpec::Exact,
+/// The process itself, or inducing inputs for long records and for linear kernels: of these, as many inducing inputs as there
+/// are coefficients tell everything, at a small part of the cost.
+fn dynamics(kernel: &Kernel, n_z: usize, n_rows: usize, inducing: usize) -> DynamicsSpec {
+    let coefficients = match kernel {
+        Kernel::Linear => Some(n_z),
+        Kernel::Affine => Some(n_z + 1),
+        Kernel::Smooth | Kernel::Given(_) => None,
+    };
+    let fic = |n: usize| DynamicsSpec::Fic { inducing: InducingSpec::Greedy(n), mode: Mode::Collapsed };
+    match coefficients {
+        Some(coefficients) if 3 * coefficients < n_rows => fic(coefficients),
+        _ if n_rows > MOST_EXACT => fic(inducing),
+        _ => DynamicsSpec::Exact,
     }
 }
 
-/// Output and input lags of candidates, the simpler first.
+/// Output and input lags of candidates beside those of linear models, the simpler first.
 const SHAPES: [(usize, usize); 5] = [(1, 1), (1, 3), (2, 4), (4, 5), (9, 9)];
 /// As many of them are tried on every row of a record that is sampled fast.
 const FAST_SHAPES: usize = 3;
 /// The same for thinned records.
 const THINNED: [(usize, usize); 3] = [(1, 2), (2, 3), (3, 3)];
+
+/// Largest order of a linear model.
+const MOST_ORDER: usize = 10;
 
 fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String>) -> Vec<Candidate> {
     let record = &data.record;
@@ -296,11 +341,11 @@ fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String>) -> Vec<C
     }
     let kernels = match &config.model.kernel {
         Some(kernel) => vec![Kernel::Given(kernel.clone())],
-        None => vec![Kernel::Linear, Kernel::Smooth],
+        None => vec![Kernel::Linear, Kernel::Affine, Kernel::Smooth],
     };
     let rows: usize = record.sequences().iter().map(Sequence::n_rows).sum();
     let mut candidates: Vec<Candidate> = Vec::new();
-    let mut add = |(lags, input_lags): (usize, usize), every: usize| {
+    let mut add = |(lags, input_lags): (usize, usize), every: usize, delay: usize| {
         let lags = config.model.lags.unwrap_or(lags);
         let input_lags = config.data.input_lags.unwrap_or(if has_inputs { input_lags } else { 0 });
         // Enough rows for each coefficient of the linear part, with a part of them held out.
@@ -318,10 +363,16 @@ fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String>) -> Vec<C
     };
     // Where rows are alike, many of them in a row tell little.
     let n_shapes = if thinnings.is_empty() { SHAPES.len() } else { FAST_SHAPES };
-    SHAPES[..n_shapes].iter().for_each(|shape| add(*shape, 1));
+    // The linear models that one would compare with come first: anything else must be better than those.
+    let arx = [Arx::fit_for_free_runs(record, MOST_ORDER), Arx::fit(record, MOST_ORDER)];
+    for order in arx.into_iter().flatten().map(|arx| arx.order()) {
+        let delay = config.data.delay.unwrap_or(delay.min(1));
+        add((order - 1, order.saturating_sub(delay)), 1, delay);
+    }
+    SHAPES[..n_shapes].iter().for_each(|shape| add(*shape, 1, delay));
     for &every in &thinnings {
         // A dead time in rows of the file is shorter in thinned rows; the first of them covers it.
-        THINNED.iter().for_each(|shape| add(*shape, every));
+        THINNED.iter().for_each(|shape| add(*shape, every, delay));
     }
     for candidate in candidates.iter_mut().filter(|candidate| candidate.layout.every > 1) {
         let window = &mut candidate.layout.window;
@@ -331,15 +382,15 @@ fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String>) -> Vec<C
         let layout = Layout { window: Window { lags: 0, delay }, every: 1 };
         candidates.extend(kernels.iter().map(|kernel| Candidate { lags: 0, layout, kernel: kernel.clone() }));
     }
-    within_budget(candidates, rows)
+    within_budget(candidates, record)
 }
 
 /// As many of the candidates as the budget allows, at least one.
-fn within_budget(candidates: Vec<Candidate>, rows: usize) -> Vec<Candidate> {
+fn within_budget(candidates: Vec<Candidate>, record: &Record) -> Vec<Candidate> {
     let mut left = BUDGET;
     let mut kept = Vec::new();
     for candidate in candidates {
-        let cost = trial::cost(&candidate, rows);
+        let cost = trial::cost(&candidate, record);
         if kept.is_empty() || cost <= left {
             left -= cost;
             kept.push(candidate);
@@ -351,35 +402,43 @@ fn within_budget(candidates: Vec<Candidate>, rows: usize) -> Vec<Candidate> {
 /// All trials, in threads; the result does not depend on their number.
 fn run(
     candidates: &[Candidate],
-    record: &Record,
+    folds: &[trial::Fold],
+    n_init: usize,
     seed: u64,
     on_progress: &(dyn Fn(usize, usize) -> bool + Sync),
 ) -> Vec<Trial> {
-    let n_init = candidates.iter().map(Candidate::memory).max().unwrap_or(1);
-    let folds = trial::folds(record, n_init);
-    let next = AtomicUsize::new(0);
     let done = AtomicUsize::new(0);
-    let found: Mutex<Vec<(usize, Trial)>> = Mutex::new(Vec::new());
+    let trials = each(candidates, |candidate| {
+        if !on_progress(done.load(Ordering::Relaxed), candidates.len()) {
+            return None;
+        }
+        let trial = trial::run(candidate, folds, n_init, seed);
+        done.fetch_add(1, Ordering::Relaxed);
+        Some(trial)
+    });
+    trials.into_iter().flatten().collect()
+}
+
+/// What `work` makes of each item, in threads and in order.
+fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let found: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
-        for _ in 0..cores.min(candidates.len()) {
+        for _ in 0..cores.min(items.len()) {
             scope.spawn(|| {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(candidate) = candidates.get(i) else { break };
-                    if !on_progress(done.load(Ordering::Relaxed), candidates.len()) {
-                        break;
-                    }
-                    let trial = trial::run(candidate, &folds, n_init, seed);
-                    done.fetch_add(1, Ordering::Relaxed);
-                    found.lock().unwrap_or_else(PoisonError::into_inner).push((i, trial));
+                    let Some(item) = items.get(i) else { break };
+                    let made = work(item);
+                    found.lock().unwrap_or_else(PoisonError::into_inner).push((i, made));
                 }
             });
         }
     });
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.sort_by_key(|(i, _)| *i);
-    found.into_iter().map(|(_, trial)| trial).collect()
+    found.into_iter().map(|(_, made)| made).collect()
 }
 
 /// Whether a configuration leaves the model open.

@@ -21,6 +21,9 @@
 //!
 //! [sampler]
 //! draws = 500
+//!
+//! [bands]                      # of free runs; written by states = "auto"
+//! scale = 1.2                  # times as wide as the model's own
 //! ```
 //!
 //! Options go through the same schema: [`RunFile::option`] and [`RunFile::set`] change the tree of values before
@@ -52,6 +55,7 @@ use gpssm::model::symmetry::Symmetry;
 use gpssm::{KernelSpec, Prior, Settings};
 use serde::{Deserialize, Deserializer, de};
 
+use crate::bands::Bands;
 use crate::table::Columns;
 
 pub use self::error::{ConfigError, Origin};
@@ -70,6 +74,8 @@ pub struct RunConfig {
     pub model: ModelConfig,
     /// How the run is made.
     pub sampler: Settings,
+    /// Bands of free runs, by default the model's own.
+    pub bands: Option<Bands>,
 }
 
 /// Which columns of which file.

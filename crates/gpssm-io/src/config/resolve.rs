@@ -10,6 +10,7 @@ use super::error::ConfigError;
 use super::fill;
 use super::tree::RunFile;
 use super::{DataConfig, ModelConfig, RunConfig, StateConfig, States, write};
+use crate::bands::Bands;
 use crate::table::{Data, DataError, DataProblem};
 
 /// A run that can start: nothing is left open.
@@ -21,6 +22,8 @@ pub struct Run {
     pub settings: Settings,
     /// The data's file, without its folder, and columns.
     pub data: DataConfig,
+    /// Bands of free runs, if not the model's own.
+    pub bands: Option<Bands>,
 }
 
 impl Run {
@@ -81,12 +84,14 @@ impl RunFile {
         let problem = Problem::new(fill::fill(&problem), functions, data.record.clone())
             .map_err(|error| self.engine_error(error, config, data))?;
         check_settings(&config.sampler).map_err(blame)?;
+        check_bands(config.bands.as_ref(), data.outputs.len()).map_err(blame)?;
         config.sampler.check(&problem).map_err(|error| self.engine_error(error, config, data))?;
         let file = Some(data.source.clone());
         Ok(Run {
             problem,
             settings: config.sampler.clone(),
             data: DataConfig { file, ..config.data.clone() },
+            bands: config.bands.clone(),
         })
     }
 
@@ -120,6 +125,21 @@ impl RunFile {
             }
             other => at("model".to_owned(), other.to_string()),
         }
+    }
+}
+
+fn check_bands(bands: Option<&Bands>, n_y: usize) -> Result<(), Wrong> {
+    let Some(bands) = bands else { return Ok(()) };
+    let positive = |value: f64| value.is_finite() && value > 0.0;
+    if !positive(bands.scale) {
+        return wrong("bands.scale", format!("{} is not a positive number", bands.scale));
+    }
+    if !bands.constant.is_empty() && bands.constant.len() != n_y {
+        return wrong("bands.constant", format!("{} numbers for {n_y} outputs", bands.constant.len()));
+    }
+    match bands.constant.iter().find(|value| !positive(**value)) {
+        Some(value) => wrong("bands.constant", format!("{value} is not a positive number")),
+        None => Ok(()),
     }
 }
 

@@ -59,6 +59,11 @@ pub(super) fn to_toml(run: &Run) -> String {
             file.entry(key, value);
         }
     }
+    if let Some(bands) = &run.bands {
+        file.section("[bands]");
+        file.entry("scale", &bands.scale);
+        file.entry("constant", &bands.constant);
+    }
     file.0
 }
 

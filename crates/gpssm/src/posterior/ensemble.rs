@@ -59,24 +59,6 @@ impl Ensemble {
         Self::new(self.n_samples, self.n_rows - row, self.n_channels, values)
     }
 
-    /// Rows 0, `every`, 2 `every`, ... of a longer table, those between them on straight lines; after the last of them
-    /// its values stand still.
-    #[must_use]
-    pub fn stretched(&self, every: usize, n_rows: usize) -> Self {
-        let every = every.max(1);
-        let mut values = Vec::with_capacity(self.n_samples * n_rows * self.n_channels);
-        for i in 0..self.n_samples {
-            let sample = self.sample(i);
-            let row = |t: usize| &sample[t.min(self.n_rows - 1) * self.n_channels..][..self.n_channels];
-            for t in 0..n_rows {
-                let share = (t % every) as f64 / every as f64;
-                let ends = row(t / every).iter().zip(row(t / every + 1));
-                values.extend(ends.map(|(a, b)| if share == 0.0 { *a } else { a + share * (b - a) }));
-            }
-        }
-        Self::new(self.n_samples, n_rows, self.n_channels, values)
-    }
-
     /// Rows of these tables in turn: row 0 of each, then row 1 of each, and so on, `n_rows` in all. Tables may have one row
     /// less than the first; samples that not all of them have are left out.
     #[must_use]
@@ -93,13 +75,16 @@ impl Ensemble {
         Self::new(n_samples, n_rows, n_channels, values)
     }
 
-    /// Every sample so many times as far from the median of its entry.
+    /// Every sample farther from the median of its entry, or nearer: `factors(row, channel)` are those below and above it.
     #[must_use]
-    pub fn widened(&self, factor: f64) -> Self {
+    pub fn reshaped(&self, factors: &dyn Fn(usize, usize) -> (f64, f64)) -> Self {
         let medians = self.medians();
+        let cells = (0..self.n_rows).flat_map(|t| (0..self.n_channels).map(move |k| (t, k)));
+        let factors: Vec<(f64, f64)> = cells.map(|(t, k)| factors(t, k)).collect();
         let entry = |(i, value): (usize, &f64)| {
-            let median = medians[i % medians.len()];
-            median + factor * (value - median)
+            let (median, (below, above)) = (medians[i % medians.len()], factors[i % medians.len()]);
+            let distance = value - median;
+            median + distance * if distance < 0.0 { below } else { above }
         };
         let values = self.values.iter().enumerate().map(entry).collect();
         Self::new(self.n_samples, self.n_rows, self.n_channels, values)
@@ -227,15 +212,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_between_are_on_straight_lines() {
-        let samples = Ensemble::new(2, 2, 1, vec![0.0, 4.0, 1.0, -1.0]);
-        let stretched = samples.stretched(2, 4);
-        assert_eq!(stretched.sample(0), [0.0, 2.0, 4.0, 4.0]);
-        assert_eq!(stretched.sample(1), [1.0, 0.0, -1.0, -1.0]);
-        assert_eq!(samples.stretched(1, 2), samples);
-    }
-
-    #[test]
     fn rows_of_several_tables_come_in_turn() {
         let a = Ensemble::new(2, 2, 1, vec![0.0, 2.0, 10.0, 12.0]);
         let b = Ensemble::new(1, 1, 1, vec![1.0]);
@@ -243,9 +219,10 @@ mod tests {
     }
 
     #[test]
-    fn bands_are_widened_around_the_median() {
+    fn bands_are_reshaped_around_the_median() {
         let samples = Ensemble::new(3, 1, 2, vec![0.0, 5.0, 1.0, 5.0, 3.0, 6.0]);
-        assert_eq!(samples.widened(2.0), Ensemble::new(3, 1, 2, vec![-1.0, 5.0, 1.0, 5.0, 5.0, 7.0]));
+        let wider = samples.reshaped(&|_, k| if k == 0 { (2.0, 0.5) } else { (1.0, 2.0) });
+        assert_eq!(wider, Ensemble::new(3, 1, 2, vec![-1.0, 5.0, 1.0, 5.0, 2.0, 7.0]));
         assert_eq!(samples.medians(), [1.0, 5.0]);
     }
 

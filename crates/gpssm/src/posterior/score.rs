@@ -268,6 +268,17 @@ impl Posterior {
         options: &ScoreOptions,
         on_progress: &dyn Fn(usize, usize) -> bool,
     ) -> Result<ScoreReport, Error> {
+        self.score_with(sequence, options, &Ensemble::clone, on_progress)
+    }
+
+    /// The same with simulated outputs that are `reshape`d before they are scored; log scores stay those of the model.
+    pub fn score_with(
+        &self,
+        sequence: &Sequence,
+        options: &ScoreOptions,
+        reshape: &dyn Fn(&Ensemble) -> Ensemble,
+        on_progress: &dyn Fn(usize, usize) -> bool,
+    ) -> Result<ScoreReport, Error> {
         self.check_record(sequence)?;
         if options.n_init >= sequence.n_rows() {
             return Err(Error::settings(
@@ -301,8 +312,8 @@ impl Posterior {
                     self.simulate_from_record(&y, &inputs, &simulate, &options.filter, on_progress)?
                 };
                 let log_scores = self.log_scores_of(&run, sequence)?;
-                let scores =
-                    ensemble_scores("model", sequence, &run.y, 0, &log_scores, n_init, &options.levels)?;
+                let y = reshape(&run.y);
+                let scores = ensemble_scores("model", sequence, &y, 0, &log_scores, n_init, &options.levels)?;
                 let row = n_init.max(1) - 1;
                 let state: Vec<f64> = (0..self.n_x()).map(|d| run.x.mean(row, d)).collect();
                 (scores, Task::FreeRun { n_init }, Some(state), run.warnings)

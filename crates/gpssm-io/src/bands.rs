@@ -1,0 +1,79 @@
+//! Bands of free runs, set right by what free runs over held-out parts of the training record asked for.
+
+use gpssm::posterior::ensemble::Ensemble;
+use serde::{Deserialize, Serialize};
+
+/// How the bands of a free run differ from those of the model itself; a part of the run.
+///
+/// What the model says is widened by a factor and put together with what a constant says, as one would join two independent
+/// measurements: 1 / side^2 = 1 / (scale * own side)^2 + 1 / (constant's side)^2. A model that knows
+/// more than a constant is left alone by this, and one whose paths drift apart without end gets the constant's bands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bands {
+    /// Factor of the distance of quantiles from the median.
+    pub scale: f64,
+    /// Distance of the 5 % and 95 % quantiles of a constant forecast from its middle, by output; empty to leave it out.
+    #[serde(default)]
+    pub constant: Vec<f64>,
+}
+
+impl Default for Bands {
+    /// Those of the model.
+    fn default() -> Self {
+        Self { scale: 1.0, constant: Vec::new() }
+    }
+}
+
+impl Bands {
+    /// Whether they are the model's own.
+    pub fn are_own(&self) -> bool {
+        self.scale == 1.0 && self.constant.is_empty()
+    }
+
+    /// Simulated outputs with these bands.
+    #[must_use]
+    pub fn apply(&self, samples: &Ensemble) -> Ensemble {
+        if self.are_own() {
+            return samples.clone();
+        }
+        samples.reshaped(&|t, k| {
+            let [low, middle, high] = [0.05, 0.5, 0.95].map(|p| samples.quantile(t, k, p));
+            (self.factor(k, middle - low), self.factor(k, high - middle))
+        })
+    }
+
+    /// Factor of a side of the band of output `k` that is so wide.
+    fn factor(&self, k: usize, side: f64) -> f64 {
+        let limit = self.constant.get(k).map_or(0.0, |constant| side / constant);
+        1.0 / self.scale.recip().hypot(limit)
+    }
+
+    /// One line, if there is something to say.
+    pub fn in_words(&self) -> Option<String> {
+        if self.are_own() {
+            return None;
+        }
+        let most = if self.constant.is_empty() { "" } else { ", at most those of a constant" };
+        Some(format!(
+            "bands {:.2} times as wide as the model's own{most}: what free runs within the training part asked for",
+            self.scale
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_bands_become_those_of_a_constant_and_narrow_ones_are_scaled() {
+        let bands = Bands { scale: 2.0, constant: vec![3.0] };
+        assert!((bands.factor(0, 1e-6) - 2.0).abs() < 1e-9);
+        assert!((1e6 * bands.factor(0, 1e6) - 3.0).abs() < 1e-9);
+        // Equal sides: each has half of the say.
+        assert!((1.5 * bands.factor(0, 1.5) - 3.0 / 2.0f64.sqrt()).abs() < 1e-12);
+        assert_eq!(Bands { scale: 2.0, constant: Vec::new() }.factor(0, 1e6), 2.0);
+        assert!(Bands::default().are_own() && Bands::default().in_words().is_none());
+    }
+}
