@@ -100,9 +100,10 @@ impl Candidate {
         (self.lags + 1) * record.n_y() + self.layout.window.n_values() * record.n_u()
     }
 
-    /// Rows of the file that a state reaches back over.
+    /// Rows of the file that a state and its inputs reach back over.
     pub fn memory(&self) -> usize {
-        (self.lags + 1) * self.layout.every
+        let window = self.layout.window;
+        (self.lags + 1).max(window.lags + window.delay) * self.layout.every
     }
 }
 

@@ -103,13 +103,8 @@ const PLAIN: [Plain; 7] = [
     Plain { name: "sunspots_year", y: "y", set: &["model.lags=1"] },
     Plain { name: "hare_lynx", y: "hare,lynx", set: &[] },
     Plain { name: "co2_weekly", y: "y", set: &["data.rows=[1885, 2284]"] },
-    // Three functions of three states from 63 rows: with the default length-scales f learns the noise by heart.
-    Plain { name: "blood", y: "wbc,plt,hct", set: &[LONG_SCALES] },
+    Plain { name: "blood", y: "wbc,plt,hct", set: &[] },
 ];
-
-/// Length-scales of about three standard deviations of each output.
-const LONG_SCALES: &str = "model.kernel={sum=[{squared_exponential={ell=['log_normal(1.8, 0.5)', 'log_normal(1.2, 0.5)', \
-                           'log_normal(9, 0.5)']}}, {linear={}}]}";
 
 /// One step ahead on the last part of a series.
 #[derive(Clone, Debug, Serialize, Deserialize)]
