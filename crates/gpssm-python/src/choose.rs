@@ -47,7 +47,7 @@ pub(crate) fn choose(
 }
 
 fn in_keys(chosen: &RunConfig, choice: &Choice) -> Value {
-    let RunConfig { data, model, sampler } = chosen;
+    let RunConfig { data, model, sampler, bands } = chosen;
     let trial = |trial: &auto::Trial| {
         json!({
             "candidate": trial.candidate.describe(),
@@ -76,6 +76,7 @@ fn in_keys(chosen: &RunConfig, choice: &Choice) -> Value {
     );
     sections.insert("trials".into(), choice.trials.iter().map(trial).collect());
     sections.insert("chosen".into(), json!(choice.chosen));
+    sections.insert("bands".into(), json!(bands));
     sections.insert("notes".into(), json!(choice.notes));
     Value::Object(sections)
 }
