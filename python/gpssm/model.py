@@ -653,7 +653,7 @@ class Model:
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Model:
         """Make a model from the tables ``model`` and ``sampler`` of a run file, or from the first alone."""
-        known = {"data", "model", "sampler"}
+        known = {"data", "model", "sampler", "bands"}
         whole = bool(known & set(table)) and set(table) <= known
         parts = dict(table.get("model", {})) if whole else dict(table)
         unknown = [name for name in parts if name not in _PARTS]
