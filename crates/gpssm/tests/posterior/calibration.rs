@@ -21,6 +21,8 @@ use super::models::scalar;
 
 const ROWS: usize = 21;
 const POINTS: usize = 50;
+/// Variance that is added to the f of each held-out point; its own is some 1e-2.
+const NOISE: f64 = 1e-8;
 
 fn model() -> Model {
     let prior = |median: f64| Prior::LogNormal { median, sigma: 0.4 };
@@ -38,15 +40,15 @@ fn problem(y: &[f64]) -> Problem {
     Problem::new(model(), &Functions::new(), Sequence::scalar(y, None).unwrap().into()).unwrap()
 }
 
-/// A draw from N(mean, covariance), row-major.
+/// A draw from N(mean, covariance), row-major, with a little noise of its own: close points make the matrix singular to
+/// rounding, and a factor whose pivots are merely kept above zero grows without bound (truths of 1e105 were seen).
 fn draw(mean: &[f64], covariance: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
     let n = mean.len();
     let mut l = vec![0.0; n * n];
     for i in 0..n {
         for j in 0..=i {
             let sum = covariance[i * n + j] - (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum::<f64>();
-            // Close points make the matrix singular to rounding.
-            l[i * n + j] = if i == j { sum.max(1e-10).sqrt() } else { sum / l[j * n + j] };
+            l[i * n + j] = if i == j { (sum + NOISE).sqrt() } else { sum / l[j * n + j] };
         }
     }
     let white: Vec<f64> = (0..n).map(|_| rng.sample(StandardNormal)).collect();
@@ -54,7 +56,7 @@ fn draw(mean: &[f64], covariance: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
 }
 
 /// z of the mean coverage of 50, 90 and 95 % intervals over the data sets.
-fn coverage(n_sets: u64, seed: u64) -> Vec<f64> {
+fn coverage(n_sets: u64, seed: u64, tune: u64, draws: u64) -> Vec<f64> {
     let levels = [0.5, 0.9, 0.95];
     let mut shares: Vec<Vec<f64>> = vec![Vec::new(); 3];
     let blank = problem(&[0.0; ROWS]);
@@ -72,8 +74,8 @@ fn coverage(n_sets: u64, seed: u64) -> Vec<f64> {
         let settings = Settings {
             seed: seed + set,
             chains: 1,
-            tune: 60,
-            draws: 80,
+            tune,
+            draws,
             particles: 15,
             threads: Some(1),
             start: StartSettings { particles: Some(200), ..StartSettings::default() },
@@ -103,7 +105,7 @@ fn coverage(n_sets: u64, seed: u64) -> Vec<f64> {
 
 #[test]
 fn intervals_of_f_are_calibrated() {
-    let z = coverage(40, 100);
+    let z = coverage(40, 100, 60, 80);
     assert!(z.iter().all(|z| z.abs() < 4.5), "{z:?}");
 }
 
@@ -111,7 +113,8 @@ fn intervals_of_f_are_calibrated() {
 #[test]
 #[ignore = "long"]
 fn intervals_of_f_are_calibrated_over_many_data_sets() {
-    let z = coverage(400, 10_000);
+    let z = coverage(200, 10_000, 100, 200);
+    println!("z of the 50, 90 and 95 % intervals: {z:.1?}");
     assert!(z.iter().all(|z| z.abs() < 4.5), "{z:?}");
 }
 
