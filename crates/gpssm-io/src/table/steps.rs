@@ -93,7 +93,7 @@ fn regular(times: &[f64]) -> Result<f64, (usize, DataProblem)> {
         if (step - usual).abs() > TOLERANCE * usual + rounding {
             let multiple = (step / usual).round();
             let whole = multiple >= 2.0 && (step - multiple * usual).abs() <= TOLERANCE * multiple * usual;
-            let missing_rows = whole.then_some(multiple as u64 - 1);
+            let missing_rows = whole.then(|| multiple as u64 - 1);
             return Err((i + 1, DataProblem::IrregularStep { step, usual, missing_rows }));
         }
     }
@@ -129,6 +129,11 @@ mod tests {
         assert!(matches!(
             problem(&[0.0, 1.0, 2.0, 3.4, 4.4]),
             (3, DataProblem::IrregularStep { missing_rows: None, .. })
+        ));
+        // A step that is nothing beside the usual one.
+        assert!(matches!(
+            problem(&[0.0, 1.0, 1e6]),
+            (1, DataProblem::IrregularStep { missing_rows: None, .. })
         ));
     }
 
