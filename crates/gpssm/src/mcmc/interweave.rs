@@ -45,7 +45,7 @@ pub(crate) fn update<R: Rng>(
             candidate[k] = table.value_at(k, coordinate);
             let ratio = candidate[k] / before;
             let moved = orbit.at(ratio);
-            orbit.log_joint(problem, &candidate, &moved, k, work, info) + orbit.n_moved * ratio.ln()
+            log_joint(problem, &candidate, &moved, k, work, info) + orbit.n_moved * ratio.ln()
         };
         let x0 = table.coordinate_of(k, before);
         let current = log_density(x0);
@@ -120,29 +120,28 @@ impl Orbit {
         }
         moved
     }
+}
 
-    /// Everything in log p(theta, x, y) that r or the observed states enter.
-    fn log_joint(
-        &self,
-        problem: &Problem,
-        theta: &[f64],
-        paths: &[Vec<f64>],
-        k: usize,
-        work: &mut EvidenceWork,
-        info: &mut SweepInfo,
-    ) -> f64 {
-        let prior = problem.table().log_prior(k, theta);
-        if !prior.is_finite() {
-            return f64::NEG_INFINITY;
-        }
-        let mut conditional = Conditional::new(problem, paths, theta, work);
-        let parts = conditional.parts(theta);
-        info.evidence_evaluations += conditional.evaluations;
-        info.evidence_failures += conditional.failures;
-        let initial = problem.bind(theta).initial;
-        let first: f64 = paths.iter().map(|path| initial.log_density(&path[..problem.n_x()])).sum();
-        prior + first + parts.blocks.iter().sum::<f64>() + parts.sensor
+/// Everything in log p(theta, x, y) that r or the observed states enter.
+fn log_joint(
+    problem: &Problem,
+    theta: &[f64],
+    paths: &[Vec<f64>],
+    k: usize,
+    work: &mut EvidenceWork,
+    info: &mut SweepInfo,
+) -> f64 {
+    let prior = problem.table().log_prior(k, theta);
+    if !prior.is_finite() {
+        return f64::NEG_INFINITY;
     }
+    let mut conditional = Conditional::new(problem, paths, theta, work);
+    let parts = conditional.parts(theta);
+    info.evidence_evaluations += conditional.evaluations;
+    info.evidence_failures += conditional.failures;
+    let initial = problem.bind(theta).initial;
+    let first: f64 = paths.iter().map(|path| initial.log_density(&path[..problem.n_x()])).sum();
+    prior + first + parts.blocks.iter().sum::<f64>() + parts.sensor
 }
 
 /// The only state that an output sees, and its weight.
