@@ -25,6 +25,7 @@ __all__ = [
     "Matern12",
     "Matern32",
     "Matern52",
+    "Odd",
     "Periodic",
     "Product",
     "RationalQuadratic",
@@ -322,3 +323,30 @@ class Product(Kernel):
     def numbers(self, n_x: int, n_u: int = 0) -> dict[str, Any]:
         """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
         return {"kind": "product", "parts": [part.numbers(n_x, n_u) for part in self.parts]}
+
+
+@dataclass(frozen=True)
+class Odd(Kernel):
+    """Kernel of the odd part of a function: f(-z) = -f(z), (k(z, z') - k(z, -z')) / 2.
+
+    For systems that behave to the left as they do to the right. In a model that is fitted, z is counted from the
+    middle of the data (``standardise``). An odd kernel may be a part of a sum, not of a product.
+
+    Examples
+    --------
+    >>> k = Odd(SquaredExponential(sigma_f=1.0, ell=1.0))
+    >>> k([0.0, 1.0, -1.0]).round(3) + 0.0
+    array([[ 0.   ,  0.   ,  0.   ],
+           [ 0.   ,  0.432, -0.432],
+           [ 0.   , -0.432,  0.432]])
+    """
+
+    part: Kernel
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the kernel as it stands in a model file."""
+        return {"odd": self.part.to_dict()}
+
+    def numbers(self, n_x: int, n_u: int = 0) -> dict[str, Any]:
+        """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
+        return {"kind": "odd", "part": self.part.numbers(n_x, n_u)}

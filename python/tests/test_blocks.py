@@ -99,6 +99,8 @@ def test_kernels_follow_their_formulas():
         np.testing.assert_allclose(kernel(z, other, n_x=2), matrix, rtol=1e-12, atol=1e-14)
     (a, ka), (b, kb), (c, kc) = expected[0], expected[6], expected[7]
     np.testing.assert_allclose((a * b + c)(z, other, n_x=2), ka * kb + kc, rtol=1e-12)
+    odd = 0.5 * (ka - a(z, -other, n_x=2)) + kb
+    np.testing.assert_allclose(gpssm.Odd(a + b + c)(z, other, n_x=2), odd, rtol=1e-12, atol=1e-14)
 
 
 # Seen to fail: the sum over those chosen not divided by their number.

@@ -204,6 +204,7 @@ pub fn kernel_words(kernel: &KernelSpec) -> String {
             };
             parts.iter().map(part).collect::<Vec<_>>().join(" * ")
         }
+        KernelSpec::Odd(kernel) => format!("odd({})", kernel_words(kernel)),
     }
 }
 

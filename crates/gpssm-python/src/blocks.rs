@@ -37,6 +37,7 @@ enum KernelNumbers {
     Constant { variance: f64 },
     Sum { parts: Vec<KernelNumbers> },
     Product { parts: Vec<KernelNumbers> },
+    Odd { part: Box<KernelNumbers> },
 }
 
 impl KernelNumbers {
@@ -62,6 +63,7 @@ impl KernelNumbers {
             Self::Product { parts } => {
                 Kernel::Product(parts.into_iter().map(Self::build).collect::<PyResult<_>>()?)
             }
+            Self::Odd { part } => part.build()?.odd(),
         })
     }
 }

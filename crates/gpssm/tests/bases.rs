@@ -204,17 +204,19 @@ fn eigenfunctions_reproduce_the_kernels() {
     for (shape, tolerance) in SHAPES.into_iter().zip([1e-9, 1e-6, 1e-4, 2e-2]) {
         let kernel = Kernel::stationary(shape, 1.7, &[0.9]);
         let choice = Plain::hilbert(&[14.0], 1500).choice();
-        for [a, b] in pairs {
-            let expected = value(&kernel, &[a], &[b]);
-            let got = product(&kernel, &choice, &[a], &[b]);
-            assert!((got - expected).abs() < tolerance, "{shape:?} at {a}, {b}: {got}, not {expected}");
+        for (kernel, [a, b]) in
+            [kernel.clone(), kernel.odd()].iter().flat_map(|k| pairs.map(|pair| (k, pair)))
+        {
+            let expected = value(kernel, &[a], &[b]);
+            let got = product(kernel, &choice, &[a], &[b]);
+            assert!((got - expected).abs() < tolerance, "{kernel:?} at {a}, {b}: {got}, not {expected}");
         }
     }
     let kernel = Kernel::squared_exponential(1.7, &[1.2, 0.9]);
     let choice = Plain::hilbert(&[7.0, 6.0], 900).choice();
-    for [a, b] in pairs {
+    for (kernel, [a, b]) in [kernel.clone(), kernel.odd()].iter().flat_map(|k| pairs.map(|pair| (k, pair))) {
         let (a, b) = ([a, 0.5 - b], [b, a - 0.7]);
-        close(product(&kernel, &choice, &a, &b), value(&kernel, &a, &b), 1e-6);
+        close(product(kernel, &choice, &a, &b), value(kernel, &a, &b), 1e-6);
     }
 }
 
@@ -222,15 +224,15 @@ fn eigenfunctions_reproduce_the_kernels() {
 fn fourier_features_reproduce_the_kernels() {
     // 40,000 frequencies: a standard deviation of 1.7 / sqrt(40,000) at the most, and five of them.
     let choice = fourier(40_000, 2, 3);
-    for shape in SHAPES {
-        let kernel = Kernel::stationary(shape, 1.7, &[0.9, 1.4]);
+    let kernels = SHAPES.map(|shape| Kernel::stationary(shape, 1.7, &[0.9, 1.4]));
+    for kernel in kernels.iter().flat_map(|kernel| [kernel.clone(), kernel.clone().odd()]) {
         let at: Vec<([f64; 2], Vec<f64>)> = [[0.0, 0.0], [0.4, -0.3], [1.5, 0.8], [-0.6, 2.0]]
             .map(|z| (z, features(&kernel, &choice, &z).0))
             .to_vec();
         for (a, phi_a) in &at {
             for (b, phi_b) in &at {
                 let (got, expected) = (dot(phi_a, phi_b), value(&kernel, a, b));
-                assert!((got - expected).abs() < 0.043, "{shape:?} at {a:?}, {b:?}: {got}, not {expected}");
+                assert!((got - expected).abs() < 0.043, "{kernel:?} at {a:?}, {b:?}: {got}, not {expected}");
             }
         }
     }
@@ -430,7 +432,8 @@ fn kernels_without_spectral_density_are_refused() {
     for (kernel, name) in [
         (KernelSpec::Periodic(PeriodicSpec::default()), "periodic"),
         (KernelSpec::RationalQuadratic(RationalQuadraticSpec::default()), "rational quadratic"),
-        (KernelSpec::Product(vec![se(), matern]), "product"),
+        (KernelSpec::Product(vec![se(), matern.clone()]), "product"),
+        (KernelSpec::Odd(Box::new(KernelSpec::Product(vec![se(), matern]))), "product"),
         (KernelSpec::Sum(vec![se(), KernelSpec::Periodic(PeriodicSpec::default())]), "periodic"),
     ] {
         for dynamics in [
@@ -502,8 +505,16 @@ fn runs_with_every_basis() {
             (DynamicsSpec::Fourier { frequencies: 8, mode }, 8),
         ] {
             let name = format!("{dynamics:?}");
-            let model = Model { dynamics, ..Model::observed(1, 1) };
+            let mut model = Model { dynamics, ..Model::observed(1, 1) };
             assert_eq!(size(&check_run(&model, &record(1))), expected, "{name}");
+            if let TransitionSpec::Gp { kernel, .. } = &mut model.states[0].transition {
+                *kernel = KernelSpec::Odd(Box::new(kernel.clone()));
+            }
+            let basis = check_run(&model, &record(1));
+            assert_eq!(size(&basis), expected, "odd, {name}");
+            if let BasisChoice::Hilbert(choice) = basis {
+                assert_eq!(choice.center, [0.0, 0.0], "an odd function has its box around zero");
+            }
         }
     }
 }

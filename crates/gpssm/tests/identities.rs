@@ -106,7 +106,8 @@ fn kernels(n_z: usize) -> impl Strategy<Value = Kernel> {
     leaf(n_z).prop_recursive(2, 6, 3, |inner| {
         prop_oneof![
             vec(inner.clone(), 1..=3).prop_map(Kernel::Sum),
-            vec(inner, 1..=3).prop_map(Kernel::Product),
+            vec(inner.clone(), 1..=3).prop_map(Kernel::Product),
+            inner.prop_map(|kernel| Kernel::Odd(Box::new(kernel))),
         ]
     })
 }
@@ -196,6 +197,7 @@ fn reorder(kernel: &Kernel, position: &[usize]) -> Kernel {
         Kernel::Sum(parts) | Kernel::Product(parts) => {
             parts.iter_mut().for_each(|part| *part = reorder(part, position));
         }
+        Kernel::Odd(inner) => **inner = reorder(inner, position),
     }
     kernel
 }

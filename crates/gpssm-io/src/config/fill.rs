@@ -90,6 +90,7 @@ impl Table<'_> {
             KernelSpec::Sum(parts) | KernelSpec::Product(parts) => {
                 return parts.iter_mut().for_each(|part| self.kernel(part, d, used));
             }
+            KernelSpec::Odd(kernel) => return self.kernel(kernel, d, used),
         };
         let count = used.entry(kind).and_modify(|count| *count += 1).or_insert(1);
         let number = if *count == 1 { String::new() } else { count.to_string() };
@@ -114,7 +115,7 @@ impl Table<'_> {
             }
             KernelSpec::Linear(spec) => spec.sigma = self.scalars(&name("sigma[")),
             KernelSpec::Constant(spec) => spec.sigma = self.scalar(&name("sigma")),
-            KernelSpec::Sum(_) | KernelSpec::Product(_) => {}
+            KernelSpec::Sum(_) | KernelSpec::Product(_) | KernelSpec::Odd(_) => {}
         }
     }
 }
@@ -139,6 +140,7 @@ mod tests {
             "states = 4",
             "lags = 1",
             "kernel = 'se(x) * periodic(u) + rq(u1) * (linear + constant) + matern12 + matern52 + se(u) * se(x1) + se'",
+            "kernel = 'odd(se(x) + matern32) + se'",
             "kernel = 'matern32 + linear(u2, x)'\nprocess_noise = 'full'\nsensor = { noise = 'full' }",
             "sensor = 'student_t'",
             "sensor = 'negative_binomial'",

@@ -1,9 +1,9 @@
-//! Kernels as text: `se + linear`, `matern32(x) * periodic(u1) + constant`.
+//! Kernels as text: `se + linear`, `matern32(x) * periodic(u1) + constant`, `odd(se + linear)`.
 //!
 //! ```text
 //! sum     = product { "+" product }
 //! product = part { "*" part }
-//! part    = name [ "(" component { "," component } ")" ] | "(" sum ")"
+//! part    = name [ "(" component { "," component } ")" ] | [ "odd" ] "(" sum ")"
 //! ```
 
 use super::error::Origin;
@@ -25,6 +25,9 @@ const NAMES: [(&str, &str); 11] = [
     ("constant", "constant"),
     ("rbf", "squared_exponential"),
 ];
+
+/// Of the odd part of a function with the kernel in brackets.
+const ODD: &str = "odd";
 
 const LONGEST: usize = 1_000;
 const DEEPEST: usize = 30;
@@ -107,22 +110,31 @@ impl<'a> Parser<'a> {
         Ok(self.joined("product", parts))
     }
 
+    /// What stands between brackets, the first one taken.
+    fn bracket(&mut self) -> Result<Node, ReadError> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(ReadError::new(format!("a kernel with more than {DEEPEST} levels of brackets")));
+        }
+        let inner = self.sum()?;
+        self.depth -= 1;
+        if self.take(')') { Ok(inner) } else { Err(self.expected("')'")) }
+    }
+
     fn part(&mut self) -> Result<Node, ReadError> {
         if self.take('(') {
-            self.depth += 1;
-            if self.depth > DEEPEST {
-                return Err(ReadError::new(format!("a kernel with more than {DEEPEST} levels of brackets")));
-            }
-            let inner = self.sum()?;
-            self.depth -= 1;
-            return if self.take(')') { Ok(inner) } else { Err(self.expected("')'")) };
+            return self.bracket();
         }
         let Some(name) = self.name() else { return Err(self.expected("the name of a kernel")) };
+        if name == ODD {
+            let inner = if self.take('(') { self.bracket()? } else { return Err(self.expected("'('")) };
+            return Ok(self.node(Kind::Table(vec![(ODD.to_owned(), inner)])));
+        }
         let Some((_, full)) = NAMES.iter().find(|(short, _)| *short == name) else {
             let suggestion = did_you_mean(name, NAMES.iter().map(|(short, _)| *short));
             return Err(ReadError::new(format!(
                 "there is no kernel '{name}'{suggestion} (there are: se, matern12, matern32, matern52, rq, periodic, \
-                 linear, constant)"
+                 linear, constant and odd(...))"
             )));
         };
         let mut entries = Vec::new();
@@ -180,6 +192,14 @@ mod tests {
     }
 
     #[test]
+    fn odd_parts() {
+        let inner = kernel("se(x) + linear").unwrap();
+        assert_eq!(kernel("odd( se(x) + linear )"), Ok(KernelSpec::Odd(Box::new(inner.clone()))));
+        let words = crate::words::kernel_words(&KernelSpec::Odd(Box::new(inner)));
+        assert_eq!(words, "odd(se(x) + linear)");
+    }
+
+    #[test]
     fn mistakes_are_pointed_at() {
         for (text, fragment) in [
             ("", "expected the name of a kernel at column 1, found the end"),
@@ -188,6 +208,8 @@ mod tests {
             ("sse", "there is no kernel 'sse'; did you mean 'se'?"),
             ("se(", "expected a component"),
             ("se(x", "expected ',' or ')'"),
+            ("odd", "expected '(' at column 4, found the end"),
+            ("odd(se", "expected ')'"),
             ("(se", "expected ')'"),
             ("matern42", "did you mean 'matern"),
             ("constant(x)", "expected '+', '*' or the end at column 9, found '('"),

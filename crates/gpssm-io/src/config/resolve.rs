@@ -357,6 +357,7 @@ fn name_components(kernel: &mut KernelSpec, names: &gpssm::model::names::Names) 
         KernelSpec::Sum(parts) | KernelSpec::Product(parts) => {
             return parts.iter_mut().for_each(|part| name_components(part, names));
         }
+        KernelSpec::Odd(kernel) => return name_components(kernel, names),
     };
     for name in active.iter_mut().flatten() {
         let place = |names: &[String]| names.iter().position(|other| other == name);

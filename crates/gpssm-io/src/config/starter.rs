@@ -108,7 +108,7 @@ pub fn starter(columns: &Columns, data: &Data) -> String {
     line(format!("states = {}", columns.y.len()), "more states than outputs: the others are hidden");
     line(
         "kernel = \"se + linear\"".into(),
-        "se, matern12, matern32, matern52, rq, periodic, linear, constant;",
+        "se, matern12, matern32, matern52, rq, periodic, linear, constant, odd(...);",
     );
     line(String::new(), "of some components only: \"matern32(x) + se(u1)\"");
     line("mean = \"identity\"".into(), "or \"zero\", or a formula: \"a*x1/(1 + x1^2)\"");

@@ -20,6 +20,7 @@ pub(crate) fn kernel(spec: &KernelSpec) -> String {
         KernelSpec::Constant(_) => "constant".into(),
         KernelSpec::Sum(parts) => join(parts, " + "),
         KernelSpec::Product(parts) => format!("({})", join(parts, " × ")),
+        KernelSpec::Odd(inner) => format!("odd part of ({})", kernel(inner)),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::f64::consts::PI;
 
 use super::block::Pairs;
+use super::covariance_cache::CovarianceCache;
 use crate::kernel::{Kernel, Scratch};
 use crate::linalg::dense::{Dense, NotPositiveDefinite};
 use crate::points::Points;
@@ -49,6 +50,7 @@ pub(crate) struct EvidenceWork {
     dense: Dense,
     residuals: Vec<f64>,
     scratch: Scratch,
+    cache: CovarianceCache,
     /// Largest relative jitter of a finite basis since it was last set to zero.
     pub(crate) relative_jitter: f64,
 }
@@ -61,7 +63,15 @@ pub(crate) fn log_evidence(
     pairs: &Pairs,
     work: &mut EvidenceWork,
 ) -> Result<f64, NotPositiveDefinite> {
-    fill_covariance(kernels, noise, &pairs.points, &mut work.dense, &mut work.scratch);
+    let cached = match (kernels, noise) {
+        ([kernel], [noise]) => {
+            work.cache.fill(kernel, *noise, &pairs.points, &mut work.dense, &mut work.scratch)
+        }
+        _ => false,
+    };
+    if !cached {
+        fill_covariance(kernels, noise, &pairs.points, &mut work.dense, &mut work.scratch);
+    }
     work.dense.factor()?;
     work.residuals = pairs.select(dims);
     work.dense.solve_lower(&mut work.residuals, 1);

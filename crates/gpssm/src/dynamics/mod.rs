@@ -15,6 +15,7 @@
 
 pub mod basis;
 pub(crate) mod block;
+mod covariance_cache;
 pub(crate) mod evidence;
 pub(crate) mod exact;
 pub(crate) mod genealogy;

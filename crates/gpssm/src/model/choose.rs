@@ -7,6 +7,7 @@ use rand_distr::StandardNormal;
 
 use super::compile::Problem;
 use super::dynamics::{DynamicsSpec, InducingSpec};
+use super::spec::TransitionSpec;
 use crate::dynamics::basis::features::BasisChoice;
 use crate::dynamics::basis::fourier::FourierChoice;
 use crate::dynamics::basis::hilbert::HilbertChoice;
@@ -253,11 +254,15 @@ fn hilbert(problem: &Problem, n_functions: usize, half_width: &[f64], visited: &
     let n_x = problem.n_x();
     let n_z = n_x + problem.model().n_u;
     let flipped = |c: usize| problem.model().symmetries.iter().any(|symmetry| symmetry.flip.contains(&c));
+    let states = &problem.model().states;
+    let odd = states
+        .iter()
+        .any(|state| matches!(&state.transition, TransitionSpec::Gp { kernel, .. } if kernel.has_odd()));
     let ranges = if visited.is_empty() { vec![(0.0, 0.0); n_z] } else { ranges(visited) };
     let mut choice = HilbertChoice::new(Vec::new(), Vec::new(), n_functions);
     for (c, (low, high)) in ranges.into_iter().enumerate() {
-        // A given box stands around the middle of the data, like the internal units.
-        let centered = flipped(c) || !half_width.is_empty();
+        // A given box stands around the middle of the data, like the internal units, and odd functions do too.
+        let centered = flipped(c) || !half_width.is_empty() || odd;
         let center = if centered { 0.0 } else { 0.5 * (low + high) };
         let reach = (high - center).max(center - low).max(f64::MIN_POSITIVE);
         let margin = if c < n_x { MARGIN_STATE } else { MARGIN_INPUT };

@@ -28,6 +28,19 @@ pub enum KernelSpec {
     Sum(Vec<KernelSpec>),
     /// Product; only the first factor has a scale of its own unless others name one.
     Product(Vec<KernelSpec>),
+    /// Of the odd part of such a function, f(-z) = -f(z): what happens to the right happens to the left. z is counted
+    /// from the middle of the data where they are standardised.
+    Odd(Box<KernelSpec>),
+}
+
+impl KernelSpec {
+    /// Whether there is an odd kernel among its parts.
+    pub(crate) fn has_odd(&self) -> bool {
+        match self {
+            Self::Sum(parts) | Self::Product(parts) => parts.iter().any(Self::has_odd),
+            kernel => matches!(kernel, Self::Odd(_)),
+        }
+    }
 }
 
 impl Default for KernelSpec {

@@ -329,6 +329,7 @@ fn stretched(kernel: &Kernel, stretch: f64) -> Kernel {
         Kernel::Sum(parts) | Kernel::Product(parts) => {
             parts.iter_mut().for_each(|part| *part = stretched(part, stretch));
         }
+        Kernel::Odd(inner) => **inner = stretched(inner, stretch),
         Kernel::Periodic { .. } | Kernel::Linear { .. } | Kernel::Constant { .. } => {}
     }
     kernel

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::distil::DistilLoss;
 use super::drawn::TransitionFunction;
-use super::gradient::add_gradient;
 use super::online::{FunctionFilter, OnlineFilter};
 use super::{Stream, stream_for};
 use crate::dynamics::predictions::Predictions;
@@ -119,6 +118,7 @@ fn kernel_fits(kernel: &Kernel, n_z: usize) -> bool {
         Kernel::Linear { components, variance } => within(components, variance.len()),
         Kernel::Constant { .. } => true,
         Kernel::Sum(parts) | Kernel::Product(parts) => parts.iter().all(|part| kernel_fits(part, n_z)),
+        Kernel::Odd(kernel) => kernel_fits(kernel, n_z),
     }
 }
 
@@ -189,7 +189,7 @@ impl SparseEvaluator {
         let f = &self.function;
         out.copy_from_slice(&f.slopes);
         for (u, c) in f.inducing.chunks_exact(f.n_components).zip(&f.coefficients) {
-            add_gradient(&f.kernel, z, u, *c, out);
+            f.kernel.add_gradient(z, u, *c, out);
         }
     }
 }

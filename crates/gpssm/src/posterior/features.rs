@@ -30,6 +30,8 @@ pub(crate) struct PriorDraw {
 #[derive(Clone, Debug)]
 struct Part {
     monomial: Vec<usize>,
+    /// Whether only its odd part is meant.
+    odd: bool,
     /// Added to the sum of waves.
     constant: f64,
     /// Components of z that the waves depend on, with frequencies (component, wave).
@@ -44,12 +46,13 @@ struct Part {
 #[derive(Clone)]
 struct Term<'a> {
     variance: f64,
+    odd: bool,
     monomial: Vec<usize>,
     stationary: Vec<&'a Kernel>,
 }
 
 fn expand(kernel: &Kernel) -> Vec<Term<'_>> {
-    let one = |variance: f64| Term { variance, monomial: Vec::new(), stationary: Vec::new() };
+    let one = |variance: f64| Term { variance, odd: false, monomial: Vec::new(), stationary: Vec::new() };
     match kernel {
         Kernel::Stationary { variance, .. } | Kernel::Periodic { variance, .. } => {
             vec![Term { stationary: vec![kernel], ..one(*variance) }]
@@ -59,6 +62,7 @@ fn expand(kernel: &Kernel) -> Vec<Term<'_>> {
         }
         Kernel::Constant { variance } => vec![one(*variance)],
         Kernel::Sum(parts) => parts.iter().flat_map(expand).collect(),
+        Kernel::Odd(kernel) => expand(kernel).into_iter().map(|term| Term { odd: true, ..term }).collect(),
         Kernel::Product(parts) => parts.iter().fold(vec![one(1.0)], |terms, part| {
             let others = expand(part);
             let product = |a: &Term<'_>, b: &Term<'_>| a.variance * b.variance;
@@ -75,7 +79,7 @@ fn expand(kernel: &Kernel) -> Vec<Term<'_>> {
                 .collect();
             multiplied
                 .into_iter()
-                .map(|(variance, monomial, stationary)| Term { variance, monomial, stationary })
+                .map(|(variance, monomial, stationary)| Term { variance, odd: false, monomial, stationary })
                 .collect()
         }),
     }
@@ -122,6 +126,7 @@ impl PriorDraw {
         let parts = expand(kernel).into_iter().map(|term| {
             let mut part = Part {
                 monomial: term.monomial,
+                odd: term.odd,
                 constant: 0.0,
                 components: Vec::new(),
                 omega: Vec::new(),
@@ -155,20 +160,32 @@ impl PriorDraw {
     pub(crate) fn add(&mut self, z: &Points, stride: usize, offset: usize, out: &mut [f64]) {
         for part in &mut self.parts {
             for i in 0..z.len() {
-                let monomial: f64 = part.monomial.iter().map(|&c| z.column(c)[i]).product();
-                let mut sum = part.constant;
-                if !part.amplitude.is_empty() {
-                    let n = part.amplitude.len();
-                    part.angle.copy_from_slice(&part.phase);
-                    for (&c, omega) in part.components.iter().zip(part.omega.chunks_exact(n)) {
-                        let z = z.column(c)[i];
-                        part.angle.iter_mut().zip(omega).for_each(|(angle, omega)| *angle += omega * z);
-                    }
-                    sum += dispatch(Waves { amplitude: &part.amplitude, angle: &mut part.angle });
-                }
-                out[i * stride + offset] += monomial * sum;
+                let value = if part.odd {
+                    0.5 * (part.value(z, i, 1.0) - part.value(z, i, -1.0))
+                } else {
+                    part.value(z, i, 1.0)
+                };
+                out[i * stride + offset] += value;
             }
         }
+    }
+}
+
+impl Part {
+    /// At sign z_i.
+    fn value(&mut self, z: &Points, i: usize, sign: f64) -> f64 {
+        let monomial: f64 = self.monomial.iter().map(|&c| sign * z.column(c)[i]).product();
+        let mut sum = self.constant;
+        if !self.amplitude.is_empty() {
+            let n = self.amplitude.len();
+            self.angle.copy_from_slice(&self.phase);
+            for (&c, omega) in self.components.iter().zip(self.omega.chunks_exact(n)) {
+                let z = sign * z.column(c)[i];
+                self.angle.iter_mut().zip(omega).for_each(|(angle, omega)| *angle += omega * z);
+            }
+            sum += dispatch(Waves { amplitude: &self.amplitude, angle: &mut self.angle });
+        }
+        monomial * sum
     }
 }
 
@@ -245,7 +262,9 @@ mod tests {
             stationary(Shape::RationalQuadratic { alpha: 0.8 }),
             periodic.clone(),
             Kernel::Sum(vec![linear.clone(), Kernel::Constant { variance: 0.4 }, periodic.clone()]),
-            Kernel::Product(vec![linear, stationary(Shape::Matern32), periodic]),
+            Kernel::Product(vec![linear.clone(), stationary(Shape::Matern32), periodic.clone()]),
+            stationary(Shape::Matern52).odd(),
+            Kernel::Product(vec![linear, stationary(Shape::Matern32), periodic]).odd(),
         ];
         let rows = [[0.2, -0.5], [0.9, 0.4], [-1.0, 1.1]];
         let z = Points::from_rows(2, rows.iter().map(|row| &row[..]));

@@ -24,7 +24,6 @@ pub mod ensemble;
 pub(crate) mod features;
 pub mod filter;
 pub(crate) mod function;
-pub(crate) mod gradient;
 pub mod mixture;
 pub(crate) mod observe;
 pub mod online;

@@ -42,6 +42,7 @@ fn every_kernel_runs() {
                 KernelSpec::Constant(ConstantSpec::default()),
             ]),
         ),
+        ("odd", KernelSpec::Odd(Box::new(KernelSpec::Sum(vec![KernelSpec::Matern32(plain()), periodic()])))),
         (
             "product of sums",
             KernelSpec::Product(vec![

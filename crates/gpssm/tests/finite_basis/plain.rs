@@ -84,6 +84,13 @@ pub fn value(kernel: &Kernel, a: &[f64], b: &[f64]) -> f64 {
         Kernel::Constant { variance } => *variance,
         Kernel::Sum(parts) => parts.iter().map(|part| value(part, a, b)).sum(),
         Kernel::Product(parts) => parts.iter().map(|part| value(part, a, b)).product(),
+        Kernel::Odd(kernel) => {
+            let opposite = |z: &[f64]| z.iter().map(|z| -z).collect::<Vec<_>>();
+            let (far_a, far_b) = (opposite(a), opposite(b));
+            // The covariance of g(a) - g(-a) and g(b) - g(-b), halved twice.
+            let crossed = value(kernel, a, &far_b) + value(kernel, &far_a, b);
+            0.25 * (value(kernel, a, b) + value(kernel, &far_a, &far_b) - crossed)
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::features::BasisError;
-use super::hilbert::refused;
+use super::hilbert::{of_odd_part, refused};
 use crate::kernel::{Kernel, Shape};
 use crate::points::Points;
 
@@ -32,12 +32,15 @@ pub struct FourierBasis {
     /// Row-major (frequency, component).
     omega: Vec<f64>,
     scale: f64,
+    /// Sines alone.
+    odd: bool,
 }
 
 impl FourierBasis {
     /// Frequencies of a stationary kernel: normal for the squared exponential, Student-t with 2 nu degrees of
     /// freedom for Matérn nu.
     pub fn new(kernel: &Kernel, choice: &FourierChoice) -> Result<Self, BasisError> {
+        let (kernel, odd) = of_odd_part(kernel);
         let Kernel::Stationary { shape, variance, components, ell } = kernel else {
             return Err(refused(kernel));
         };
@@ -60,22 +63,29 @@ impl FourierBasis {
             }
         }
         let scale = (variance / choice.radii.len() as f64).sqrt();
-        Ok(Self { components: components.clone(), omega, scale })
+        Ok(Self { components: components.clone(), omega, scale, odd })
     }
 
     pub(super) fn len(&self) -> usize {
-        2 * self.omega.len() / self.components.len()
+        self.each() * self.omega.len() / self.components.len()
+    }
+
+    /// Features of a frequency.
+    fn each(&self) -> usize {
+        if self.odd { 1 } else { 2 }
     }
 
     pub(super) fn evaluate(&self, z: &Points, stride: usize, offset: usize, phi: &mut [f64]) {
         let d = self.components.len();
         for i in 0..z.len() {
             let row = &mut phi[i * stride + offset..i * stride + offset + self.len()];
-            for (pair, omega) in row.chunks_exact_mut(2).zip(self.omega.chunks_exact(d)) {
+            for (pair, omega) in row.chunks_exact_mut(self.each()).zip(self.omega.chunks_exact(d)) {
                 let angle: f64 = omega.iter().zip(&self.components).map(|(w, &c)| w * z.column(c)[i]).sum();
                 let (sine, cosine) = (angle % (2.0 * PI)).sin_cos();
-                pair[0] = self.scale * cosine;
-                pair[1] = self.scale * sine;
+                pair[0] = self.scale * if self.odd { sine } else { cosine };
+                if let Some(second) = pair.get_mut(1) {
+                    *second = self.scale * sine;
+                }
             }
         }
     }

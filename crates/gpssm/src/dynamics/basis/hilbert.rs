@@ -33,8 +33,8 @@ pub struct HilbertChoice {
     pub(crate) indices: IndexCache,
 }
 
-/// Components, and the multi-indices on them.
-type Indices = (Vec<usize>, Arc<Vec<usize>>);
+/// Components, whether only odd functions were wanted, and the multi-indices on them.
+type Indices = (Vec<usize>, bool, Arc<Vec<usize>>);
 
 /// The multi-indices on all components that were asked for; they depend on the box alone.
 #[derive(Debug, Default)]
@@ -59,15 +59,15 @@ impl HilbertChoice {
         Self { center, half_width, n_functions, indices: IndexCache::default() }
     }
 
-    /// j_c of all functions on some components of z, row-major (function, component).
-    fn indices_on(&self, components: &[usize]) -> Arc<Vec<usize>> {
+    /// j_c of all functions on some components of z, or of the odd ones, row-major (function, component).
+    fn indices_on(&self, components: &[usize], odd: bool) -> Arc<Vec<usize>> {
         let mut known = self.indices.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, indices)) = known.iter().find(|(of, _)| of == components) {
+        if let Some((.., indices)) = known.iter().find(|(of, parity, _)| of == components && *parity == odd) {
             return Arc::clone(indices);
         }
         let half_width: Vec<f64> = components.iter().map(|&c| self.half_width[c]).collect();
-        let indices = Arc::new(smallest(&half_width, self.n_functions));
-        known.push((components.to_vec(), Arc::clone(&indices)));
+        let indices = Arc::new(smallest(&half_width, self.n_functions, odd));
+        known.push((components.to_vec(), odd, Arc::clone(&indices)));
         indices
     }
 }
@@ -95,12 +95,21 @@ pub fn log_spectral_density(shape: Shape, variance: f64, ell: &[f64], omega: &[f
     Some(variance.ln() + log_ell + shape)
 }
 
+/// A kernel, and whether it is wanted for the odd part of a function only.
+pub(super) fn of_odd_part(kernel: &Kernel) -> (&Kernel, bool) {
+    match kernel {
+        Kernel::Odd(kernel) => (kernel, true),
+        kernel => (kernel, false),
+    }
+}
+
 /// The name of a kernel without spectral density.
 pub(super) fn refused(kernel: &Kernel) -> BasisError {
     let kind = match kernel {
         Kernel::Stationary { .. } => "rational quadratic",
         Kernel::Periodic { .. } => "periodic",
         Kernel::Product(_) => "product",
+        Kernel::Odd(kernel) => return refused(kernel),
         Kernel::Linear { .. } | Kernel::Constant { .. } | Kernel::Sum(_) => "composed",
     };
     BasisError::NoSpectralDensity { kind }
@@ -120,14 +129,16 @@ pub struct HilbertBasis {
 }
 
 impl HilbertBasis {
-    /// The functions of smallest eigenvalue on the kernel's components.
+    /// The functions of smallest eigenvalue on the kernel's components; the odd ones among them for the odd part of a
+    /// function, as psi_j(-z) = psi_j(z) or -psi_j(z) in a box around zero.
     pub fn new(kernel: &Kernel, choice: &HilbertChoice) -> Result<Self, BasisError> {
+        let (kernel, odd) = of_odd_part(kernel);
         let Kernel::Stationary { shape, variance, components, ell } = kernel else {
             return Err(refused(kernel));
         };
         let pick = |values: &[f64]| components.iter().map(|&c| values[c]).collect::<Vec<_>>();
         let (center, half_width) = (pick(&choice.center), pick(&choice.half_width));
-        let indices = choice.indices_on(components);
+        let indices = choice.indices_on(components, odd);
         let d = components.len();
         let mut scale = Vec::with_capacity(choice.n_functions);
         for index in indices.chunks_exact(d) {
@@ -298,11 +309,13 @@ impl Vectorised for Values<'_> {
 }
 
 /// The `n` multi-indices j >= 1 with the smallest sum of (j_c / L_c)^2, ties in lexicographic order.
-fn smallest(half_width: &[f64], n: usize) -> Vec<usize> {
+fn smallest(half_width: &[f64], n: usize, odd: bool) -> Vec<usize> {
     let d = half_width.len();
     let key =
         |index: &[usize]| -> f64 { index.iter().zip(half_width).map(|(&j, l)| (j as f64 / l).powi(2)).sum() };
-    let mut chosen = Vec::with_capacity(n * d);
+    // sin(pi j (z + L) / (2 L)) is odd about zero for even j.
+    let is_odd = |index: &[usize]| index.iter().filter(|j| *j % 2 == 0).count() % 2 == 1;
+    let (mut passed, mut chosen) = (Vec::new(), Vec::with_capacity(n * d));
     // Candidates next to what was chosen: each has all its predecessors chosen before it.
     let mut candidates: Vec<Vec<usize>> = vec![vec![1; d]];
     while chosen.len() < n * d {
@@ -317,11 +330,14 @@ fn smallest(half_width: &[f64], n: usize) -> Vec<usize> {
         for c in 0..d {
             let mut next = index.clone();
             next[c] += 1;
-            if !candidates.contains(&next) && !chosen.chunks_exact(d).any(|other| other == next) {
+            if !candidates.contains(&next) && !passed.chunks_exact(d).any(|other| other == next) {
                 candidates.push(next);
             }
         }
-        chosen.extend(index);
+        if !odd || is_odd(&index) {
+            chosen.extend(&index);
+        }
+        passed.extend(index);
     }
     chosen
 }

@@ -4,7 +4,7 @@
 //! inducing inputs lie together.
 
 use super::features::BasisError;
-use crate::kernel::{Kernel, Scratch};
+use crate::kernel::{Cross, Kernel, Scratch};
 use crate::linalg::dense::Dense;
 use crate::linalg::panels::{TriangularPanels, padded};
 use crate::points::Points;
@@ -76,11 +76,10 @@ impl InducingBasis {
         let column = padded(n);
         let mut columns = vec![0.0; column * z.len()];
         let mut scratch = Scratch::default();
+        let all: Vec<usize> = (0..z.len()).collect();
+        let cross = Cross { points: &self.points, range: 0..n, at: z, which: &all };
+        self.kernel.rows(&cross, &mut columns, column, &mut scratch);
         let mut at = vec![0.0; z.n_components()];
-        for (i, values) in columns.chunks_exact_mut(column).enumerate() {
-            z.get(i, &mut at);
-            self.kernel.row(&self.points, 0..n, &at, values, &mut scratch);
-        }
         self.factor.solve(n, &mut columns, column, z.len());
         for (i, values) in columns.chunks_exact(column).enumerate() {
             phi[i * stride + offset..i * stride + offset + n].copy_from_slice(&values[..n]);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::ExactBlock;
 
 use crate::dynamics::genealogy::{Birth, Genealogy, Slot};
-use crate::kernel::Scratch;
+use crate::kernel::{Cross, Scratch};
 use crate::linalg::panels::padded;
 use crate::linalg::simd::dot;
 use crate::linalg::small;
@@ -234,17 +234,17 @@ impl ExactBlock {
     ) {
         let p = self.p();
         let n = range.len();
-        let mut at = vec![0.0; z.n_components()];
-        row.resize(n.max(row.len()), 0.0);
-        for (birth, columns) in births.iter().zip(columns.chunks_exact_mut(p * stride)) {
-            z.get(birth.particle, &mut at);
-            for (d, (kernel, column)) in self.kernels.iter().zip(columns.chunks_exact_mut(stride)).enumerate()
-            {
-                if p == 1 {
-                    kernel.row(points, range.clone(), &at, column, scratch);
-                    continue;
-                }
-                kernel.row(points, range.clone(), &at, row, scratch);
+        let particles: Vec<usize> = births.iter().map(|birth| birth.particle).collect();
+        if let [kernel] = self.kernels.as_slice() {
+            let cross = Cross { points, range, at: z, which: &particles };
+            return kernel.rows(&cross, columns, stride, scratch);
+        }
+        row.resize((n * births.len()).max(row.len()), 0.0);
+        for (d, kernel) in self.kernels.iter().enumerate() {
+            let cross = Cross { points, range: range.clone(), at: z, which: &particles };
+            kernel.rows(&cross, row, n.max(1), scratch);
+            for (columns, row) in columns.chunks_exact_mut(p * stride).zip(row.chunks(n.max(1))) {
+                let column = &mut columns[d * stride..];
                 column[..n * p].fill(0.0);
                 for (s, value) in row[..n].iter().enumerate() {
                     column[s * p + d] = *value;

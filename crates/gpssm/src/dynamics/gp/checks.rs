@@ -179,6 +179,7 @@ fn check_kernel(kernel: &Kernel, n_z: usize, key: &str) -> Result<(), Error> {
         Kernel::Sum(parts) | Kernel::Product(parts) => {
             return parts.iter().try_for_each(|part| check_kernel(part, n_z, key));
         }
+        Kernel::Odd(kernel) => return check_kernel(kernel, n_z, key),
         Kernel::Constant { variance } => (std::slice::from_ref(variance), &[], vec![]),
         Kernel::Linear { components, variance } if components.len() != variance.len() => {
             return wrong(format!("{} variances for {} components", variance.len(), components.len()));

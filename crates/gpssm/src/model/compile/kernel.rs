@@ -34,6 +34,7 @@ pub(super) enum CompiledKernel {
     },
     Sum(Vec<CompiledKernel>),
     Product(Vec<CompiledKernel>),
+    Odd(Box<CompiledKernel>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +93,7 @@ impl CompiledKernel {
             Self::Product(parts) => {
                 Kernel::Product(parts.iter().map(|part| part.bind(theta, scaling, unit)).collect())
             }
+            Self::Odd(kernel) => kernel.bind(theta, scaling, unit).odd(),
         }
     }
 }
@@ -127,8 +129,15 @@ impl Compiler<'_> {
             }
             KernelSpec::Product(parts) => {
                 let key = format!("states[{d}].kernel.product");
+                if parts.iter().any(KernelSpec::has_odd) {
+                    let message = "an odd kernel cannot be a factor: take the odd part of the product";
+                    return Err(Error::model(key, message));
+                }
                 let parts = self.parts(&key, parts, d, used, |i| scaled && i == 0)?;
                 return Ok(CompiledKernel::Product(parts));
+            }
+            KernelSpec::Odd(kernel) => {
+                return Ok(CompiledKernel::Odd(Box::new(self.kernel_part(kernel, d, used, scaled)?)));
             }
         };
         let count = used.entry(kind).and_modify(|count| *count += 1).or_insert(1);
@@ -170,7 +179,9 @@ impl Compiler<'_> {
                 CompiledKernel::Constant { sigma: place.sigma("sigma", s.sigma.clone())?, scaled }
             }
             // Handled above.
-            KernelSpec::Sum(_) | KernelSpec::Product(_) => CompiledKernel::Sum(Vec::new()),
+            KernelSpec::Sum(_) | KernelSpec::Product(_) | KernelSpec::Odd(_) => {
+                CompiledKernel::Sum(Vec::new())
+            }
         })
     }
 
@@ -267,10 +278,18 @@ impl Placer<'_, '_> {
         Ok(places)
     }
 
-    /// Length-scales, by default of the size of their component.
+    /// Lengths, by default of the size of their component.
     fn lengths(&mut self, name: &str, given: &[Prior]) -> Result<Vec<usize>, Error> {
         let scaling = self.compiler.scaling.clone();
         self.each(name, given, |c| around(scaling.z_scale(c)))
+    }
+
+    /// Length-scales, by default of the size of their component times the root of the number of components: typical
+    /// points are so much further apart where there are more of them (Hvarfner, Hellsten, Nardi 2024, arXiv 2402.02229).
+    fn length_scales(&mut self, given: &[Prior]) -> Result<Vec<usize>, Error> {
+        let scaling = self.compiler.scaling.clone();
+        let apart = (self.components.len() as f64).sqrt();
+        self.each("ell", given, |c| around(apart * scaling.z_scale(c)))
     }
 
     /// Slopes, by default such that a typical input makes a typical state.
@@ -289,7 +308,7 @@ impl Placer<'_, '_> {
         Ok(CompiledKernel::Stationary {
             shape,
             sigma_f: self.sigma("sigma_f", sigma_f)?,
-            ell: self.lengths("ell", ell)?,
+            ell: self.length_scales(ell)?,
             components: self.components.to_vec(),
             scaled: self.scaled,
         })
