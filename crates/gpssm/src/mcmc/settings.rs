@@ -58,9 +58,10 @@ pub enum StartAt {
 pub struct StartSettings {
     /// Draws of the hyper-parameters from the prior that are tried on the beginning of the record. Those with
     /// good evidence go on to half as much again, and so on, until a few have seen the whole record. This is done
-    /// twice; where every function has a known form once, with eight times as many.
+    /// twice; where every function has a known form, with four times as many.
     pub restarts: u32,
-    /// Particles of the filters; none for as many as a second or so allows, 400 at the most.
+    /// Particles of the filters; none for as many as a second or so allows, 200 at the most (400 where
+    /// every function has a known form).
     pub particles: Option<usize>,
 }
 
@@ -85,7 +86,7 @@ impl Default for Settings {
 
 impl Default for StartSettings {
     fn default() -> Self {
-        Self { restarts: 32, particles: None }
+        Self { restarts: 64, particles: None }
     }
 }
 

@@ -16,7 +16,7 @@
 //! sweeps that follow are.
 //!
 //! One population may have gone wrong as a whole, so there are two, and their candidates meet in the last stage. Where
-//! every function has a known form, filters cost little: there is one large population, and its survivors are
+//! every function has a known form, filters cost little: populations are larger, and their survivors are
 //! judged by a filter over the whole record.
 //!
 //! In the first filter every unknown function has a linear part in addition to its kernel: a trend is learned from
@@ -81,7 +81,7 @@ pub fn find_start(
     }
     let stages = plan(problem, settings);
     let Some((last, early)) = stages.split_last() else { return Ok(None) };
-    let n_islands = if early.is_empty() || last.judged { 1 } else { ISLANDS };
+    let n_islands = if early.is_empty() { 1 } else { ISLANDS };
     let cost = |stages: &[Stage]| stages.iter().map(|stage| u64::from(stage.candidates)).sum::<u64>();
     let total = n_islands * cost(early) + u64::from(last.candidates);
     let mut done = 0;
@@ -326,7 +326,7 @@ pub fn prepare(problem: &Problem, settings: &Settings) -> Result<Problem, Error>
     if needs_path(spec) {
         let warm_up = problem.with_basis(provisional(problem, settings.seed, PROVISIONAL));
         // Where the path goes matters here, less so whether each of its signs is right.
-        let restarts = settings.start.restarts.div_ceil(4);
+        let restarts = settings.start.restarts.div_ceil(8);
         let settings =
             Settings { start: StartSettings { restarts, ..settings.start.clone() }, ..settings.clone() };
         // A number of its own, that no chain has.

@@ -24,21 +24,24 @@ pub(crate) struct Stage {
 const FIRST: f64 = 40.0;
 /// and each next one this many times more.
 const GROWTH: f64 = 1.5;
-/// Of the candidates this part goes on to the next stage, more than `MOST` never, fewer than `FEWEST` only where the cost
-/// asks for it.
+/// Of the candidates this part goes on to the next stage, fewer of the first, which is cheap and decides in which mode one
+/// ends; more than `MOST` never, fewer than `FEWEST` only where the cost asks for it.
+const KEPT_OF_FIRST: f64 = 0.3;
 const KEPT: f64 = 0.6;
 const MOST: u32 = 32;
 const FEWEST: u32 = 4;
 /// Where every function has a known form a filter costs little: so many draws from the prior for each restart, so
-/// many candidates to the end, and so many times the particles.
-const KNOWN_RESTARTS: u32 = 8;
+/// many candidates to the end, and so many particles and sweeps.
+const KNOWN_RESTARTS: u32 = 4;
 const KNOWN_FEWEST: u32 = 16;
+const KNOWN_PARTICLES: usize = 400;
+const KNOWN_SWEEPS: f64 = 6.0;
 /// Particles of a filter.
-const PARTICLES: usize = 400;
+const PARTICLES: usize = 200;
 const FEWEST_PARTICLES: usize = 100;
 /// Multiply-adds of all filters of a stage, or of all its sweeps: a second or less.
 const BUDGET: f64 = 6e9;
-const SWEEPS: f64 = 6.0;
+const SWEEPS: f64 = 3.0;
 
 /// The stages of a start, in order; the last sees the whole record.
 pub(crate) fn plan(problem: &Problem, settings: &Settings) -> Vec<Stage> {
@@ -51,27 +54,28 @@ pub(crate) fn plan(problem: &Problem, settings: &Settings) -> Vec<Stage> {
     lengths.reverse();
     let cost = Cost::new(problem);
     let known = cost.blocks.is_empty();
-    let (mut candidates, fewest) = match known {
-        true => (settings.start.restarts.saturating_mul(KNOWN_RESTARTS), KNOWN_FEWEST),
-        false => (settings.start.restarts, FEWEST),
+    let (mut candidates, fewest, most_particles) = match known {
+        true => (settings.start.restarts.saturating_mul(KNOWN_RESTARTS), KNOWN_FEWEST, KNOWN_PARTICLES),
+        false => (settings.start.restarts, FEWEST, PARTICLES),
     };
     let mut stages: Vec<Stage> = Vec::new();
     for transitions in lengths {
         let (each, exact) = cost.of_particle(transitions);
         if !stages.is_empty() {
             let fewest_particles = settings.start.particles.unwrap_or(FEWEST_PARTICLES) as f64;
-            let wanted = ((KEPT * f64::from(candidates)) as u32).clamp(fewest.min(candidates), MOST);
+            let kept = if stages.len() == 1 { KEPT_OF_FIRST } else { KEPT };
+            let wanted = ((kept * f64::from(candidates)) as u32).clamp(fewest.min(candidates), MOST);
             candidates = wanted.min((BUDGET / (each * fewest_particles)).max(1.0) as u32);
         }
         let affordable = (BUDGET / (each * f64::from(candidates))) as usize;
-        let particles = affordable.clamp(FEWEST_PARTICLES, PARTICLES);
+        let particles = affordable.clamp(FEWEST_PARTICLES, most_particles);
         let kept = (KEPT * f64::from(candidates)).clamp(1.0, f64::from(MOST));
         let sweeps = BUDGET / (cost.of_sweep(transitions, settings.particles) * kept);
         stages.push(Stage {
             transitions,
             candidates,
             particles: settings.start.particles.unwrap_or(particles).max(2),
-            sweeps: sweeps.clamp(1.0, SWEEPS) as u32,
+            sweeps: sweeps.clamp(1.0, if known { KNOWN_SWEEPS } else { SWEEPS }) as u32,
             exact,
             judged: known,
         });
@@ -136,7 +140,7 @@ mod tests {
     fn stages_grow_to_the_whole_record() {
         for n_transitions in [1, 5, 59, 60, 200, 2_000] {
             let stages = plan(&problem(n_transitions, DynamicsSpec::Exact), &Settings::default());
-            assert_eq!(stages[0].candidates, 32);
+            assert_eq!(stages[0].candidates, 64);
             assert_eq!(stages.last().unwrap().transitions, n_transitions);
             for pair in stages.windows(2) {
                 assert!(
