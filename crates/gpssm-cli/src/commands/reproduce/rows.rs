@@ -50,13 +50,13 @@ scale = 10.0
 const SQUARED_EXPONENTIAL: &str =
     "kernel = { squared_exponential = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(5, 0.5)'] } }\n";
 
-/// The kernel of our choice: what x does and what u does, added. Chosen by log scores one step ahead on data sets with
-/// other seeds and by how well chains agree there (decision 6).
-const CHOSEN: &str = "kernel = { sum = [
-    { matern52 = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(5, 0.5)'], active = ['x'] } },
+/// The kernel of our choice: what x does and what u does, added, and the same to both sides, as the mean function has it
+/// too. Chosen by log scores one step ahead on data sets with other seeds and by how well chains agree there (decision 6).
+const CHOSEN: &str = "kernel = { odd = { sum = [
+    { matern32 = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(3, 0.6)'], active = ['x'] } },
     { squared_exponential = { sigma_f = 'log_normal(10, 1)', ell = ['log_normal(5, 0.5)'], active = ['u'] } },
     { linear = { sigma = ['log_normal(1, 1)'] } },
-] }\n";
+] } }\n";
 
 /// All rows, in the order of the paper, then our own.
 pub const ROWS: [Row; 8] = [
@@ -78,7 +78,7 @@ pub const ROWS: [Row; 8] = [
     },
     Row {
         name: "gp-ssm",
-        title: "GP-SSM, Matern-5/2(x) + SE(u) + linear",
+        title: "GP-SSM, odd(Matern-3/2(x) + SE(u) + linear)",
         prediction: Some((1.7, 0.2)),
         smoothing: Some((3.2, 0.5)),
         learned_function: true,

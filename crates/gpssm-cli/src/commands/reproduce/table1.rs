@@ -139,10 +139,11 @@ impl Length {
         }
         let (tune, draws) = match row.name {
             // Where chains must agree they run longer. Sweeps of known forms and those with drawn weights cost little.
-            "gp-ssm" => (100, 600),
-            "gp-ssm-se" | "fic" => (100, 300),
-            "hilbert" => (200, 600),
-            _ => (300, 700),
+            "gp-ssm" => (100, 400),
+            "gp-ssm-se" | "fic" => (60, 100),
+            "hilbert" => (80, 250),
+            "structure" | "linear" => (300, 700),
+            _ => (100, 400),
         };
         Self { chains: args.chains, tune, draws }
     }
