@@ -7,11 +7,13 @@
 
 use gpssm::Record;
 
-use super::trial::{self, Found, Outcome};
+use super::trial::{self, Effort, Found, Outcome};
 use super::{Candidate, each, screen};
 use crate::bands::Bands;
 
 const PARTS: usize = 3;
+/// The tails of bands need more draws and paths than the choice of a candidate.
+const EFFORT: Effort = Effort { draws: 40, paths: 200 };
 /// The bands' level.
 const LEVEL: f64 = 0.9;
 /// Bands are never scaled by less or more than this.
@@ -24,7 +26,7 @@ pub(super) fn bands(candidate: &Candidate, record: &Record, seed: u64) -> Option
     let folds = trial::parts(record, PARTS, n_init);
     let scales = each(&folds, |fold| {
         let mut found = Found::default();
-        trial::free_runs(candidate, fold, n_init, seed, &mut found)?;
+        trial::free_runs(candidate, fold, n_init, EFFORT, seed, &mut found)?;
         scale(&found.outcomes)
     });
     let worst = scales.into_iter().flatten().max_by(f64::total_cmp)?;

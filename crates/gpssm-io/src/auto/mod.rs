@@ -203,15 +203,7 @@ pub fn choose(
     let folds = trial::folds(&data.record, n_init);
     choice.constant_crps = trial::constant_crps(&folds, n_init);
     choice.trials = run(&candidates, &folds, n_init, config.sampler.seed, on_progress);
-    let mut best: Option<(usize, f64)> = None;
-    for (i, trial) in choice.trials.iter().enumerate() {
-        if let Some(crps) = trial.crps
-            && best.is_none_or(|(_, lowest)| crps < (1.0 - WORTH) * lowest)
-        {
-            best = Some((i, crps));
-        }
-    }
-    choice.chosen = best.map(|(i, _)| i);
+    choice.chosen = best(&choice.trials);
     let Some(winner) = choice.winner().cloned() else {
         choice.notes.push("no candidate could be fitted: one state for each output, as without auto".into());
         return (chosen, choice);
@@ -235,6 +227,21 @@ pub fn choose(
         ));
     }
     (chosen, choice)
+}
+
+/// The first, unless a later one is better by [`WORTH`]; linear models stand before all others.
+fn best(trials: &[Trial]) -> Option<usize> {
+    let is_linear = |trial: &Trial| matches!(trial.candidate.kernel, Kernel::Linear | Kernel::Affine);
+    let (linear, others): (Vec<usize>, Vec<usize>) = (0..trials.len()).partition(|&i| is_linear(&trials[i]));
+    let mut best: Option<(usize, f64)> = None;
+    for i in linear.into_iter().chain(others) {
+        if let Some(crps) = trials[i].crps
+            && best.is_none_or(|(_, lowest)| crps < (1.0 - WORTH) * lowest)
+        {
+            best = Some((i, crps));
+        }
+    }
+    best.map(|(i, _)| i)
 }
 
 /// The first rows of a long record.
@@ -445,4 +452,33 @@ fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> 
 /// Whether a configuration leaves the model open.
 pub fn is_asked_for(config: &RunConfig) -> bool {
     config.model.states == Some(States::Auto)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seen failing when candidates were taken in the order of the list.
+    #[test]
+    fn linear_models_must_be_beaten() {
+        let layout = Layout { window: Window { lags: 1, delay: 1 }, every: 1 };
+        let trial = |kernel: Kernel, crps: f64| Trial {
+            candidate: Candidate { lags: 1, layout, kernel },
+            crps: Some(crps),
+            rmse: 0.0,
+            coverage: 0.0,
+        };
+        let mut trials = vec![
+            trial(Kernel::Linear, 1.08),
+            trial(Kernel::Smooth, 0.987),
+            trial(Kernel::Linear, 0.966),
+            trial(Kernel::Affine, 0.95),
+        ];
+        assert_eq!(best(&trials), Some(2));
+        trials.push(trial(Kernel::Smooth, 0.93));
+        assert_eq!(best(&trials), Some(4));
+        trials[4].crps = None;
+        assert_eq!(best(&trials[3..]), Some(0));
+        assert_eq!(best(&trials[4..]), None);
+    }
 }

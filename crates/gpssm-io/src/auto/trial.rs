@@ -14,9 +14,17 @@ use crate::free_run::free_run;
 
 /// Part of the record that a trial is fitted to.
 const FITTED: f64 = 0.6;
-/// Draws of the hyper-parameters, after those that look for a start.
-const DRAWS: u64 = 8;
-const PATHS: usize = 48;
+/// How much work goes into a free run.
+#[derive(Clone, Copy)]
+pub(super) struct Effort {
+    /// Draws of the hyper-parameters, after those that look for a start.
+    pub draws: u64,
+    /// Simulated paths.
+    pub paths: usize,
+}
+
+/// Enough to tell candidates apart.
+const TRIAL: Effort = Effort { draws: 8, paths: 48 };
 /// Inducing inputs of a trial.
 const INDUCING: usize = 50;
 
@@ -112,7 +120,7 @@ pub(super) fn run(candidate: &Candidate, folds: &[Fold], n_init: usize, seed: u6
     let mut trial = Trial { candidate: candidate.clone(), crps: None, rmse: 0.0, coverage: 0.0 };
     let mut found = Found::default();
     for fold in folds {
-        if free_runs(candidate, fold, n_init, seed, &mut found).is_none() {
+        if free_runs(candidate, fold, n_init, TRIAL, seed, &mut found).is_none() {
             return trial;
         }
     }
@@ -130,12 +138,13 @@ pub(super) fn free_runs(
     candidate: &Candidate,
     fold: &Fold,
     n_init: usize,
+    effort: Effort,
     seed: u64,
     found: &mut Found,
 ) -> Option<()> {
-    let posterior = fit(candidate, fold, seed)?;
+    let posterior = fit(candidate, fold, effort.draws, seed)?;
     for sequence in &fold.held_out {
-        let options = SimulateOptions { n_paths: PATHS, seed, ..SimulateOptions::default() };
+        let options = SimulateOptions { n_paths: effort.paths, seed, ..SimulateOptions::default() };
         let run = free_run(&posterior, sequence, candidate.layout, n_init, &options, &|_, _| true).ok()?;
         let nothing = vec![0.0; sequence.n_rows()];
         let scores = ensemble_scores("", sequence, &run.y, 0, &nothing, n_init, &[0.9]).ok()?;
@@ -173,7 +182,7 @@ pub(super) fn constant_crps(folds: &[Fold], n_init: usize) -> Option<f64> {
     Some(total / rows).filter(|crps| crps.is_finite())
 }
 
-fn fit(candidate: &Candidate, fold: &Fold, seed: u64) -> Option<Posterior> {
+fn fit(candidate: &Candidate, fold: &Fold, draws: u64, seed: u64) -> Option<Posterior> {
     let sequences = fold.fitted.iter().map(|s| candidate.layout.apply(s)).collect::<Result<Vec<_>, _>>();
     let record = Record::new(sequences.ok()?).ok()?;
     let mut model = Model::lagged_outputs(record.n_y(), record.n_u(), candidate.lags);
@@ -194,7 +203,7 @@ fn fit(candidate: &Candidate, fold: &Fold, seed: u64) -> Option<Posterior> {
         seed,
         chains: 1,
         tune: 0,
-        draws: DRAWS,
+        draws,
         threads: Some(1),
         start_at: StartAt::Outputs,
         hold_states: true,
