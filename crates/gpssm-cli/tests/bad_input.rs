@@ -207,7 +207,10 @@ fn options() -> Vec<Case> {
         option("--set sampler.draw=3", &["--set sampler.draw=3", "did you mean 'draws'?"]),
         option("--set sampler.draws", &["--set sampler.draws", "write key=value"]),
         option("--set model=3", &["--set model=3", "expected a table"]),
-        option("--set sampler.max_memory_mb=1", &["needs about", "1 MB are allowed"]),
+        option(
+            "--set sampler.max_memory_mb=1 --set sampler.particles=5000",
+            &["needs about", "1 MB are allowed"],
+        ),
         option("-o run.zarr", &["run.zarr exists", "--overwrite"]),
         option("-o data.csv --overwrite", &["data.csv: not a posterior store, so it is not overwritten"]),
         option("-o . --overwrite", &["not a posterior store, so it is not overwritten"]),

@@ -13,6 +13,11 @@ use crate::points::Points;
 const MOST: usize = 8;
 const MOST_NUMBERS: usize = 8 << 20;
 
+/// Numbers that are kept at the most for `n` points.
+pub(crate) fn most_cached(n: f64) -> f64 {
+    (MOST as f64 * 0.5 * n * (n + 1.0)).min(MOST_NUMBERS as f64)
+}
+
 /// Matrices of parts at one set of points, the ones that were used last at the end.
 #[derive(Debug, Default)]
 pub(super) struct CovarianceCache {

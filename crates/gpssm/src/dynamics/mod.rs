@@ -15,7 +15,7 @@
 
 pub mod basis;
 pub(crate) mod block;
-mod covariance_cache;
+pub(crate) mod covariance_cache;
 pub(crate) mod evidence;
 pub(crate) mod exact;
 pub(crate) mod genealogy;

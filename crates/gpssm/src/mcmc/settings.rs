@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::start::plan::plan;
+use crate::dynamics::covariance_cache::most_cached;
 use crate::error::Error;
 use crate::model::compile::Problem;
 use crate::model::dynamics::{DynamicsSpec, InducingSpec};
@@ -158,6 +159,7 @@ impl Settings {
         let nodes = |n: f64| n * (n.ln() + 2.0);
         let mut factors = 0.0f64;
         let mut largest = 0.0f64;
+        let mut cached = 0.0f64;
         let mut start = 0.0;
         let mut linear = 0.0;
         for block in transition.blocks() {
@@ -179,12 +181,13 @@ impl Settings {
             factors += n * n + 2.0 * t * n + 0.5 * t * t + 12.0 * p * n * nodes(self.particles as f64);
             start += 0.5 * n * n + p * n * nodes(n_start);
             largest = largest.max(n * n);
+            cached = cached.max(most_cached(n));
         }
         // States and ancestors of all generations.
         let n = n_start.max(self.particles as f64);
         start += n * (longest + 1.0) * (problem.n_x() as f64 + 1.0);
-        // One dense matrix for the factorisation of the moment and one for the hyper-parameters.
-        let numbers = (factors.max(start) + linear + 2.0 * largest) * self.n_threads() as f64;
+        // One dense matrix for the factorisation of the moment and one for the hyper-parameters, with the parts of its kernel.
+        let numbers = (factors.max(start) + linear + 2.0 * largest + cached) * self.n_threads() as f64;
         // A fifth more was seen than is accounted for.
         (1.2 * 8.0 * numbers) as u64
     }
