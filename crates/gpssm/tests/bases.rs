@@ -425,6 +425,14 @@ fn with_kernel(kernel: KernelSpec, dynamics: DynamicsSpec) -> Result<Problem, gp
 }
 
 #[test]
+fn an_odd_kernel_is_no_factor() {
+    let se = || KernelSpec::SquaredExponential(StationarySpec::default());
+    let odd = KernelSpec::Sum(vec![KernelSpec::Odd(Box::new(se()))]);
+    let error = with_kernel(KernelSpec::Product(vec![se(), odd]), DynamicsSpec::Exact).unwrap_err();
+    assert!(error.to_string().contains("take the odd part of the product"), "{error}");
+}
+
+#[test]
 fn kernels_without_spectral_density_are_refused() {
     let mode = Mode::Collapsed;
     let se = || KernelSpec::SquaredExponential(StationarySpec::default());

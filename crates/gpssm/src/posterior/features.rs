@@ -234,6 +234,7 @@ fn cosine<S: Simd>(a: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::tests::shapes_and_compositions;
     use crate::random::{Purpose, stream};
 
     #[test]
@@ -250,22 +251,10 @@ mod tests {
     /// twice the degrees of freedom, with the phase left out, and with one Poisson variate for a periodic kernel.
     #[test]
     fn covariance_over_draws_is_the_kernel() {
-        let stationary = |shape| Kernel::stationary(shape, 1.3, &[0.8, 1.5]);
         let periodic =
             Kernel::Periodic { variance: 0.7, components: vec![1], ell: vec![0.9], period: vec![1.7] };
-        let linear = Kernel::Linear { components: vec![0, 1], variance: vec![0.5, 2.0] };
-        let kernels = [
-            stationary(Shape::SquaredExponential),
-            stationary(Shape::Matern12),
-            stationary(Shape::Matern32),
-            stationary(Shape::Matern52),
-            stationary(Shape::RationalQuadratic { alpha: 0.8 }),
-            periodic.clone(),
-            Kernel::Sum(vec![linear.clone(), Kernel::Constant { variance: 0.4 }, periodic.clone()]),
-            Kernel::Product(vec![linear.clone(), stationary(Shape::Matern32), periodic.clone()]),
-            stationary(Shape::Matern52).odd(),
-            Kernel::Product(vec![linear, stationary(Shape::Matern32), periodic]).odd(),
-        ];
+        let mut kernels = shapes_and_compositions();
+        kernels.push(periodic);
         let rows = [[0.2, -0.5], [0.9, 0.4], [-1.0, 1.1]];
         let z = Points::from_rows(2, rows.iter().map(|row| &row[..]));
         for (k, kernel) in kernels.iter().enumerate() {

@@ -132,7 +132,7 @@ struct Length {
 }
 
 impl Length {
-    /// The same for every data set: the whole table in 20 minutes on two cores.
+    /// The same for every data set: ten of them in about 26 minutes on two cores.
     fn of(row: &Row, args: &Table1Args) -> Self {
         if args.quick {
             return Self { chains: args.chains.min(2), tune: 100, draws: 100 };

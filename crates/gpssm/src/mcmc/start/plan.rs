@@ -54,9 +54,10 @@ pub(crate) fn plan(problem: &Problem, settings: &Settings) -> Vec<Stage> {
     lengths.reverse();
     let cost = Cost::new(problem);
     let known = cost.blocks.is_empty();
-    let (mut candidates, fewest, most_particles) = match known {
-        true => (settings.start.restarts.saturating_mul(KNOWN_RESTARTS), KNOWN_FEWEST, KNOWN_PARTICLES),
-        false => (settings.start.restarts, FEWEST, PARTICLES),
+    let restarts = settings.start.restarts;
+    let (mut candidates, fewest, most_particles, most_sweeps) = match known {
+        true => (restarts.saturating_mul(KNOWN_RESTARTS), KNOWN_FEWEST, KNOWN_PARTICLES, KNOWN_SWEEPS),
+        false => (restarts, FEWEST, PARTICLES, SWEEPS),
     };
     let mut stages: Vec<Stage> = Vec::new();
     for transitions in lengths {
@@ -75,7 +76,7 @@ pub(crate) fn plan(problem: &Problem, settings: &Settings) -> Vec<Stage> {
             transitions,
             candidates,
             particles: settings.start.particles.unwrap_or(particles).max(2),
-            sweeps: sweeps.clamp(1.0, if known { KNOWN_SWEEPS } else { SWEEPS }) as u32,
+            sweeps: sweeps.clamp(1.0, most_sweeps) as u32,
             exact,
             judged: known,
         });
