@@ -159,6 +159,29 @@ impl Kernel {
         terms.push((factor, kernel));
     }
 
+    /// The terms of a sum that depend on components before `first`, and those that do not.
+    pub(crate) fn split_at(&self, first: usize) -> (Self, Self) {
+        if let Self::Sum(parts) = self {
+            let (before, after): (Vec<_>, Vec<_>) = parts.iter().map(|part| part.split_at(first)).unzip();
+            let sum =
+                |parts: Vec<Self>| Self::Sum(parts.into_iter().filter(|part| !part.is_zero()).collect());
+            return (sum(before), sum(after));
+        }
+        if self.acts_from(first) { (Self::zero(), self.clone()) } else { (self.clone(), Self::zero()) }
+    }
+
+    /// Whether it depends on no component before `first`.
+    fn acts_from(&self, first: usize) -> bool {
+        match self {
+            Self::Stationary { components, .. }
+            | Self::Periodic { components, .. }
+            | Self::Linear { components, .. } => components.iter().all(|&c| c >= first),
+            Self::Constant { .. } => true,
+            Self::Sum(parts) | Self::Product(parts) => parts.iter().all(|part| part.acts_from(first)),
+            Self::Odd(kernel) => kernel.acts_from(first),
+        }
+    }
+
     /// k(z, z).
     pub fn diagonal(&self, z: &[f64]) -> f64 {
         match self {

@@ -101,8 +101,11 @@ impl FunctionPosterior {
     }
 
     /// Given pairs; without any this is the prior of f.
-    pub(crate) fn from_pairs(space: StateSpace, pairs: Pairs) -> Result<Self, Error> {
+    pub(crate) fn from_pairs(space: StateSpace, mut pairs: Pairs) -> Result<Self, Error> {
         let transition = &space.transition;
+        if matches!(transition.prior, FunctionPrior::Exact) {
+            Kernel::speed_up(&transition.kernels, &mut pairs.points);
+        }
         let (q, n_x) = (transition.noise_covariance(), transition.n_x());
         let block = |dims: Vec<usize>| -> Result<BlockPosterior, Error> {
             let noise: Vec<f64> = dims

@@ -81,7 +81,9 @@ impl ExactBlock {
         if !small::cholesky(&mut noise_chol, p) {
             return Err(NotPositiveDefinite { order: p, index: 0 });
         }
-        let mut points = context.points.clone();
+        let mut past = context.points.clone();
+        Kernel::speed_up(&kernels, &mut past);
+        let mut points = past.clone();
         let mut residuals = context.select(dims);
         if let Some(reference) = reference {
             let mut z = vec![0.0; points.n_components()];
@@ -104,17 +106,17 @@ impl ExactBlock {
         residuals.truncate(n_context * p);
         Ok(Self {
             dims: dims.to_vec(),
+            work: Work::new(&kernels, context),
             kernels,
             noise,
             noise_chol,
             n_context,
             length,
             path,
-            points: context.points.clone(),
+            points: past,
             residuals,
             future,
             nodes: Vec::new(),
-            work: Work::new(context.points.n_components()),
             n_clamped: 0,
         })
     }

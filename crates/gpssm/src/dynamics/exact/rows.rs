@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use super::ExactBlock;
 
+use crate::dynamics::block::Pairs;
 use crate::dynamics::genealogy::{Birth, Genealogy, Slot};
-use crate::kernel::{Cross, Scratch};
+use crate::kernel::{Cross, Kernel, Scratch};
 use crate::linalg::panels::padded;
 use crate::linalg::simd::dot;
 use crate::linalg::small;
@@ -19,6 +20,8 @@ const TOGETHER: usize = 64;
 /// Buffers that live as long as the block.
 #[derive(Default)]
 pub(super) struct Work {
+    /// The kernels as sums of what depends on the state and what depends on inputs only.
+    split: Vec<(Kernel, Kernel)>,
     scratch: Scratch,
     kernel_row: Vec<f64>,
     /// Columns of the new nodes: along the path, over B, along the path given B.
@@ -28,6 +31,8 @@ pub(super) struct Work {
     members: Vec<Member>,
     chain: Vec<Slot>,
     chain_points: Points,
+    /// Covariances of the inputs along the chain with those of the new nodes, by dimension.
+    of_inputs: Vec<f64>,
     tail: Vec<f64>,
 }
 
@@ -40,9 +45,12 @@ struct Member {
 }
 
 impl Work {
-    pub(super) fn new(n_components: usize) -> Self {
+    pub(super) fn new(kernels: &[Kernel], context: &Pairs) -> Self {
+        let split = kernels.iter().map(|kernel| kernel.split_at(context.n_x)).collect();
         let members = std::iter::repeat_with(Member::default).take(TILE).collect();
-        Self { chain_points: Points::new(n_components), members, ..Self::default() }
+        let mut chain_points = Points::new(context.points.n_components());
+        Kernel::speed_up(kernels, &mut chain_points);
+        Self { split, chain_points, members, ..Self::default() }
     }
 }
 
@@ -98,6 +106,7 @@ impl ExactBlock {
         let mut work = std::mem::take(&mut self.work);
         self.solve_trunk(births, z, &mut work, stride, given_stride);
         work.chain.clear();
+        work.of_inputs.clear();
         let mut at = vec![0.0; z.n_components()];
         let conditional = self.future.is_some();
         let mut start = 0;
@@ -167,8 +176,19 @@ impl ExactBlock {
             member.chain.extend_from_slice(&work.chain);
             member.covariances.resize(n * p, 0.0);
             z.get(birth.particle, &mut at);
-            for (kernel, values) in self.kernels.iter().zip(member.covariances.chunks_mut(n.max(1))) {
-                kernel.row(&work.chain_points, 0..n, &at, values, &mut work.scratch);
+            // Chains of one generation pass through the same times, so they have the same inputs.
+            let by_dimension = work.split.iter().zip(member.covariances.chunks_mut(n.max(1)));
+            for (d, ((of_state, of_inputs), values)) in by_dimension.enumerate() {
+                of_state.row(&work.chain_points, 0..n, &at, values, &mut work.scratch);
+                if of_inputs.is_zero() {
+                    continue;
+                }
+                if work.of_inputs.len() < (d + 1) * n {
+                    work.of_inputs.resize((d + 1) * n, 0.0);
+                    let row = &mut work.of_inputs[d * n..];
+                    of_inputs.row(&work.chain_points, 0..n, &at, row, &mut work.scratch);
+                }
+                values.iter_mut().zip(&work.of_inputs[d * n..]).for_each(|(sum, value)| *sum += value);
             }
         }
         common
