@@ -27,6 +27,8 @@ pub enum Purpose {
     StartSweeps = 7,
     /// Sensor noise and observed states of a sweep, together.
     Interweaving = 8,
+    /// Signs that the sensor does not see.
+    Signs = 9,
     /// What is done with the draws afterwards; the chain and the sweep tell what.
     Posterior = 100,
 }

@@ -8,6 +8,7 @@
 //! - `exact`: the Gaussian process itself, one factor for the whole particle tree
 //! - [`basis`]: finite bases in its place: inducing inputs, Hilbert space, Fourier features
 //! - `markov`: x' = h(x, u) + v, and finite bases given one draw of their weights
+//! - `function_draw`: the next state given one draw of f
 //! - `evidence`: the joint density of a path (eq. 4)
 //! - [`gp`]: these densities as building blocks
 //! - [`predictions`]: one-step predictions of all particles
@@ -18,6 +19,7 @@ pub(crate) mod block;
 pub(crate) mod covariance_cache;
 pub(crate) mod evidence;
 pub(crate) mod exact;
+pub(crate) mod function_draw;
 pub(crate) mod genealogy;
 pub mod gp;
 pub(crate) mod markov;

@@ -69,7 +69,7 @@ impl Transition {
     }
 
     /// Process noise covariance of some dimensions, row-major.
-    fn noise_of(&self, dims: &[usize]) -> Vec<f64> {
+    pub(crate) fn noise_of(&self, dims: &[usize]) -> Vec<f64> {
         let n_x = self.n_x();
         let entry = |a: usize, b: usize| match &self.noise {
             ProcessNoise::Diagonal(variances) => {
@@ -113,12 +113,17 @@ impl Transition {
         }
     }
 
-    fn kernels_of(&self, dims: &[usize]) -> Vec<Kernel> {
+    pub(crate) fn kernels_of(&self, dims: &[usize]) -> Vec<Kernel> {
         dims.iter().map(|&d| self.kernels[d].clone()).collect()
     }
 
-    fn is_known(&self, dims: &[usize]) -> bool {
+    pub(crate) fn is_known(&self, dims: &[usize]) -> bool {
         dims.iter().all(|&d| self.kernels[d].is_zero())
+    }
+
+    /// Whether a function is unknown, so that a particle costs more than its state.
+    pub(crate) fn is_learned(&self) -> bool {
+        self.kernels.iter().any(|kernel| !kernel.is_zero())
     }
 
     /// The priors of all dimensions, ready for one filter over a sequence of `length` transitions.

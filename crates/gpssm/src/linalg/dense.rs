@@ -63,6 +63,20 @@ impl Dense {
         &mut self.data[j * self.n + j..(j + 1) * self.n]
     }
 
+    /// The same, to be read.
+    pub fn lower_column(&self, j: usize) -> &[f64] {
+        &self.data[j * self.n + j..(j + 1) * self.n]
+    }
+
+    /// L x.
+    pub fn multiply_lower(&self, x: &[f64]) -> Vec<f64> {
+        let mut product = vec![0.0; self.n];
+        for (j, x) in x.iter().enumerate() {
+            product[j..].iter_mut().zip(self.lower_column(j)).for_each(|(sum, l)| *sum += l * x);
+        }
+        product
+    }
+
     /// Entry (i, j) of the lower triangle.
     pub fn get(&self, i: usize, j: usize) -> f64 {
         self.data[j * self.n + i]

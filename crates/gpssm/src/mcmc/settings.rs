@@ -180,7 +180,9 @@ impl Settings {
             // many nodes.
             factors += n * n + 2.0 * t * n + 0.5 * t * t + 12.0 * p * n * nodes(self.particles as f64);
             start += 0.5 * n * n + p * n * nodes(n_start);
-            largest = largest.max(n * n);
+            // Under a declared symmetry f is drawn at both signs of every point.
+            let both = if problem.model().symmetries.is_empty() { 0.0 } else { 5.0 * n * n };
+            largest = largest.max(n * n + both);
             cached = cached.max(most_cached(n));
         }
         // States and ancestors of all generations.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::conditional::Conditional;
 use super::hyper;
 use super::interweave;
+use super::signs;
 use super::slice::WidthAdaptation;
 use crate::dynamics::evidence::EvidenceWork;
 use crate::dynamics::numerics::Numerics;
@@ -136,14 +137,15 @@ impl<'a> Chain<'a> {
         Self { problem, options, seed, chain, state, hold_states: false, work: EvidenceWork::default() }
     }
 
-    /// Draws theta given x and y, the noise of linear sensors once more together with the states seen through them, then
-    /// x of each sequence given theta, y and the other sequences.
+    /// Draws theta given x and y, the noise of linear sensors once more together with the states seen through them, the signs
+    /// that the sensor does not see, then x of each sequence given theta, y and the other sequences.
     pub fn sweep(&mut self) -> SweepInfo {
         let mut info = SweepInfo::default();
         self.state.sweep += 1;
         self.update_theta(&mut info);
         if !self.hold_states {
             self.interweave(&mut info);
+            self.update_signs(&mut info);
             self.update_states(&mut info);
         }
         let state = &self.state;
@@ -167,6 +169,13 @@ impl<'a> Chain<'a> {
         let mut rng = stream(self.seed, self.chain, Purpose::Interweaving, state.sweep, 0);
         interweave::update(self.problem, &mut state.theta, &mut state.paths, &mut self.work, &mut rng, info);
         info.relative_jitter = info.relative_jitter.max(std::mem::take(&mut self.work.relative_jitter));
+    }
+
+    /// Signs under the declared symmetries.
+    pub fn update_signs(&mut self, info: &mut SweepInfo) {
+        let state = &mut self.state;
+        let mut rng = stream(self.seed, self.chain, Purpose::Signs, state.sweep, 0);
+        signs::update(self.problem, &state.theta, &mut state.paths, &mut rng, info);
     }
 
     /// Steps b and c.
