@@ -53,7 +53,8 @@ mod invariance {
 use gpssm::initial::BoundInitial;
 use gpssm::smc::filter::{FilterOutcome, SharedPairs, conditional_filter};
 use invariance::cases::{
-    Case, LONG, all_cases, lag_cases, main_cases, named, sensor_cases, shape_cases, transition_cases,
+    Case, LONG, all_cases, lag_cases, main_cases, named, sensor_cases, shape_cases, shortlist_cases,
+    transition_cases,
 };
 use invariance::mutant::Mutant;
 use invariance::paired::{SWEEPS, compare, generator};
@@ -127,6 +128,11 @@ fn invariant_lags() {
     all_invariant(lag_cases());
 }
 
+#[test]
+fn invariant_shortlists() {
+    all_invariant(shortlist_cases());
+}
+
 /// All cases with 200,000 replicates:
 /// `cargo test --release -p gpssm --test invariance -- --ignored --nocapture`
 #[test]
@@ -191,6 +197,8 @@ fn planted_bugs_are_caught() {
         (ContextIgnored, "two sequences, bootstrap", 3, 500),
         (LagSensorIgnored, "lag in the sensor, bootstrap", 3, 1_500),
         (LagKept, "lag, bootstrap", 3, 2_000),
+        (ReferenceNotListed, "shortlist, multinomial", 2, 8_000),
+        (WeighedTwice, "shortlist, multinomial", 3, 1_000),
     ] {
         let case = Case { n_particles, ..named(name) };
         let update = |replicate: &Replicate, s: usize, rng: &mut ChaCha8Rng| {

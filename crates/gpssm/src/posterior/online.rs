@@ -113,7 +113,8 @@ impl FunctionFilter {
         rng: ChaCha8Rng,
     ) -> Self {
         let n = x.len() / space.transition.n_x();
-        let adapted = proposal != Proposal::Bootstrap && space.sensor.as_linear_gaussian().is_some();
+        let adapted = matches!(proposal, Proposal::Auto | Proposal::Adapted)
+            && space.sensor.as_linear_gaussian().is_some();
         Self {
             function,
             space,

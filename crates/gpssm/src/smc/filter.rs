@@ -4,6 +4,10 @@
 //! a reference path: the conditional particle filter with ancestor sampling (CPF-AS), whose new path leaves
 //! p(x_{0:T} | theta, y_{0:T}) invariant for any number of particles from two on (section 3.3, Algorithm 1,
 //! steps b and c).
+//!
+//! With a shortlist every step is two of such a filter: from N particles to many by the transition, and by their weights from
+//! these to N, each a copy of one of them. The number of particles may differ from step to step, and the reference
+//! can only be a copy of itself. So everything said of the filter and of CPF-AS holds.
 
 use std::ops::Range;
 
@@ -11,7 +15,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::proposal::{Lookahead, Proposal, sample_gaussian};
+use super::proposal::{LISTED, Lookahead, Proposal, sample_gaussian};
 use super::resampling::Resampling;
 use super::weights::{draw_index, normalise};
 use crate::dynamics::block::Pairs;
@@ -136,13 +140,20 @@ fn run<R: Rng>(
     let inputs: Vec<Vec<f64>> = (0..sequence.n_rows()).map(|t| sequence.u(t).to_vec()).collect();
     let reference = x_ref.map(|x| model.transition.pairs(x, |s| sequence.u(s), sequence.n_u()));
     let population = Population::new(&model.transition, &inputs, &shared.0, reference.as_ref())?;
-    let adapted = options.proposal != Proposal::Bootstrap && model.sensor.as_linear_gaussian().is_some();
+    let linear = model.sensor.as_linear_gaussian().is_some();
+    let adapted = linear && matches!(options.proposal, Proposal::Auto | Proposal::Adapted);
+    let listed = match options.proposal {
+        Proposal::Shortlist => true,
+        Proposal::Auto => !linear && model.transition.is_learned(),
+        Proposal::Bootstrap | Proposal::Adapted => false,
+    };
     let mut pass = Pass {
         model,
         sequence,
         options,
         x_ref,
         adapted,
+        listed,
         n_x,
         population,
         weights: vec![1.0 / options.n_particles as f64; options.n_particles],
@@ -152,6 +163,8 @@ fn run<R: Rng>(
         predictions: Predictions::default(),
         z: Points::new(n_x + sequence.n_u()),
         ancestor_weights: Vec::new(),
+        list: Vec::new(),
+        list_weights: Vec::new(),
     };
     pass.start(rng)?;
     for t in 1..sequence.n_rows() {
@@ -165,12 +178,35 @@ fn run<R: Rng>(
     })
 }
 
+/// Makes `weights` p(y_t | x_t) of the states `x`, normalised, and returns the log of their mean; none if all are zero. A state
+/// that is not finite gets weight zero.
+fn weights_of(
+    model: &StateSpace,
+    sequence: &Sequence,
+    t: usize,
+    x: &[f64],
+    z: &mut Points,
+    weights: &mut [f64],
+) -> Option<f64> {
+    let n_x = model.transition.n_x();
+    z.set_states(x, n_x, sequence.u(t));
+    weights.fill(0.0);
+    model.sensor.add_log_density(sequence.y(t), z, weights);
+    for (weight, x) in weights.iter_mut().zip(x.chunks_exact(n_x)) {
+        if x.iter().any(|x| !x.is_finite()) {
+            *weight = f64::NEG_INFINITY;
+        }
+    }
+    normalise(weights)
+}
+
 struct Pass<'a> {
     model: &'a StateSpace,
     sequence: &'a Sequence,
     options: FilterOptions,
     x_ref: Option<&'a [f64]>,
     adapted: bool,
+    listed: bool,
     n_x: usize,
     population: Population<'a>,
     /// Normalised w_t.
@@ -183,6 +219,8 @@ struct Pass<'a> {
     predictions: Predictions,
     z: Points,
     ancestor_weights: Vec<f64>,
+    list: Vec<f64>,
+    list_weights: Vec<f64>,
 }
 
 impl Pass<'_> {
@@ -245,20 +283,14 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// w_t = p(y_t | x_t), normalised; a state that is not finite gets weight zero.
+    /// w_t = p(y_t | x_t), normalised.
     fn weigh(&mut self, t: usize) -> Result<(), FilterError> {
-        let y = self.sequence.y(t);
-        let x = &self.states[self.generation(t)];
-        self.z.set_states(x, self.n_x, self.sequence.u(t));
-        self.weights.fill(0.0);
-        self.model.sensor.add_log_density(y, &self.z, &mut self.weights);
-        for (weight, x) in self.weights.iter_mut().zip(x.chunks_exact(self.n_x)) {
-            if x.iter().any(|x| !x.is_finite()) {
-                *weight = f64::NEG_INFINITY;
-            }
-        }
-        let log_mean = normalise(&mut self.weights).ok_or_else(|| self.dead(t))?;
-        self.log_evidence += log_mean;
+        let mut weights = std::mem::take(&mut self.weights);
+        let generation = self.generation(t);
+        let log_mean =
+            weights_of(self.model, self.sequence, t, &self.states[generation], &mut self.z, &mut weights);
+        self.weights = weights;
+        self.log_evidence += log_mean.ok_or_else(|| self.dead(t))?;
         Ok(())
     }
 
@@ -297,6 +329,9 @@ impl Pass<'_> {
             let log_mean = normalise(&mut self.weights).ok_or_else(|| self.dead(t))?;
             self.log_evidence += log_mean + (n as f64).ln();
         }
+        if self.listed && self.sequence.y(t).iter().any(|y| !y.is_nan()) {
+            return self.take_from_list(t, j, rng);
+        }
         let scheme = self.options.resampling.for_weights(&self.weights);
         let mut ancestors = match j {
             Some(j) => scheme.draw_given(&self.weights, n, j, rng),
@@ -310,14 +345,9 @@ impl Pass<'_> {
                 None => sample_gaussian(predictions.mean(a), predictions.chol(a), rng, x),
             }
         }
-        self.pin_reference(t);
-        if let Some(j) = j {
-            // The reference's lags copy the past of its new ancestor.
-            let (own, before) = (generation.end - n_x, self.generation(t - 1).start + j * n_x);
-            let lags = self.model.transition.lags.iter().enumerate();
-            for (d, of) in lags.filter_map(|(d, of)| of.map(|of| (d, of))) {
-                self.states[own + d] = self.states[before + of];
-            }
+        if let (Some(j), Some(x_ref)) = (j, self.x_ref) {
+            let own = self.reference_state(t, j, x_ref);
+            self.states[generation.end - n_x..generation.end].copy_from_slice(&own);
         }
         ancestors.extend(j);
         if lookahead.is_some() {
@@ -327,6 +357,57 @@ impl Pass<'_> {
         }
         self.population.advance(&ancestors, &self.states[generation]);
         self.ancestors[(t - 1) * n..t * n].copy_from_slice(&ancestors);
+        Ok(())
+    }
+
+    /// The reference's state as a child of particle `j`: its lags copy the past of its new ancestor.
+    fn reference_state(&self, t: usize, j: usize, x_ref: &[f64]) -> Vec<f64> {
+        let before = &self.states[self.generation(t - 1).start + j * self.n_x..][..self.n_x];
+        let own = &x_ref[t * self.n_x..(t + 1) * self.n_x];
+        let lags = self.model.transition.lags.iter();
+        lags.zip(own).map(|(lag, own)| lag.map_or(*own, |of| before[of])).collect()
+    }
+
+    /// Many children of the particles, and from them by their weights the next generation, the reference among both.
+    fn take_from_list<R: Rng>(&mut self, t: usize, j: Option<usize>, rng: &mut R) -> Result<(), FilterError> {
+        let (n, n_x, resampling) = (self.options.n_particles, self.n_x, self.options.resampling);
+        let n_listed = LISTED * n;
+        let mut parents = match j {
+            Some(j) => resampling.draw_given(&self.weights, n_listed, j, rng),
+            None => resampling.draw(&self.weights, n_listed, rng),
+        };
+        let mut list = std::mem::take(&mut self.list);
+        list.resize(n_listed * n_x, 0.0);
+        for (x, &parent) in list.chunks_exact_mut(n_x).zip(&parents) {
+            sample_gaussian(self.predictions.mean(parent), self.predictions.chol(parent), rng, x);
+        }
+        if let (Some(j), Some(x_ref)) = (j, self.x_ref) {
+            list[(n_listed - 1) * n_x..].copy_from_slice(&self.reference_state(t, j, x_ref));
+        }
+        parents.extend(j);
+        let mut weights = std::mem::take(&mut self.list_weights);
+        weights.resize(n_listed, 0.0);
+        let log_mean = weights_of(self.model, self.sequence, t, &list, &mut self.z, &mut weights);
+        self.log_evidence += log_mean.ok_or_else(|| self.dead(t))?;
+        // Whether lines meet is a matter of parents.
+        self.ancestor_weights.clear();
+        self.ancestor_weights.resize(n, 0.0);
+        parents.iter().zip(&weights).for_each(|(&parent, weight)| self.ancestor_weights[parent] += weight);
+        let scheme = resampling.for_weights(&self.ancestor_weights);
+        let mut taken = match j {
+            Some(_) => scheme.draw_given(&weights, n, n_listed - 1, rng),
+            None => scheme.draw(&weights, n, rng),
+        };
+        taken.extend(j.map(|_| n_listed - 1));
+        let generation = self.generation(t);
+        for (x, &i) in self.states[generation.clone()].chunks_exact_mut(n_x).zip(&taken) {
+            x.copy_from_slice(&list[i * n_x..(i + 1) * n_x]);
+        }
+        let ancestors: Vec<usize> = taken.iter().map(|&i| parents[i]).collect();
+        self.weights.fill(1.0 / n as f64);
+        self.population.advance(&ancestors, &self.states[generation]);
+        self.ancestors[(t - 1) * n..t * n].copy_from_slice(&ancestors);
+        (self.list, self.list_weights) = (list, weights);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! - `weights`: normalised weights from logarithms
 //! - [`resampling`]: multinomial and systematic, free and conditional on one ancestor
-//! - [`proposal`]: bootstrap and fully adapted
+//! - [`proposal`]: bootstrap, fully adapted, shortlist
 //! - [`filter`]: one pass over a sequence (section 3.2 of the paper; with a reference, Algorithm 1 step b)
 
 pub mod filter;

@@ -12,7 +12,8 @@ use crate::sensor::adapter::{Adapted, Adapter};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proposal {
-    /// Fully adapted if the sensor is linear and Gaussian, bootstrap otherwise.
+    /// Fully adapted if the sensor is linear and Gaussian; else a shortlist where a function is learned, and bootstrap where
+    /// all are known.
     #[default]
     Auto,
     /// From the one-step prediction; weights p(y_t | x_t).
@@ -20,7 +21,14 @@ pub enum Proposal {
     /// From p(x_t | path, y_t); ancestors by w_{t-1} p(y_t | path), weights uniform. With precise sensors the
     /// difference between working and not. Needs a linear-Gaussian sensor.
     Adapted,
+    /// Several states for each particle from the one-step prediction, of which one for each is taken by p(y_t | x_t). As good
+    /// as several times the particles, at the price of few where f is unknown: what costs is the prediction from a
+    /// path, not a look at the sensor.
+    Shortlist,
 }
+
+/// States on the shortlist for each particle.
+pub(crate) const LISTED: usize = 16;
 
 /// p(x_t | path_i, y_t) and p(y_t | path_i) of all particles.
 pub(crate) struct Lookahead {

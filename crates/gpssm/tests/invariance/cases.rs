@@ -11,13 +11,14 @@ use serde_json::json;
 
 use super::models::*;
 use super::user::Exponential;
-use Proposal::{Adapted, Bootstrap};
+use Proposal::{Adapted, Bootstrap, Shortlist};
 
 /// How states are proposed.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Proposal {
     Bootstrap,
     Adapted,
+    Shortlist,
 }
 
 /// A model and how it is filtered.
@@ -50,7 +51,11 @@ impl Case {
 
     /// The options of the filter, by the names they have in settings.
     pub fn options(&self) -> FilterOptions {
-        let proposal = if self.adapted() { "adapted" } else { "bootstrap" };
+        let proposal = match self.proposal {
+            Bootstrap => "bootstrap",
+            Adapted => "adapted",
+            Shortlist => "shortlist",
+        };
         let options = json!({
             "n_particles": self.n_particles, "resampling": self.resampling, "proposal": proposal,
         });
@@ -193,9 +198,29 @@ pub fn lag_cases() -> Vec<Case> {
     ]
 }
 
+/// Shortlists, with what makes a difference to them.
+pub fn shortlist_cases() -> Vec<Case> {
+    let main = |name, resampling| Case { replicates: MAIN, ..case(name, scalar(), Shortlist, resampling) };
+    vec![
+        main("shortlist, multinomial", Multinomial),
+        main("shortlist, systematic", Systematic),
+        Case { n_particles: 2, ..case("shortlist, N = 2", scalar(), Shortlist, Systematic) },
+        Case {
+            missing: |_, t, _| t == 0 || t == 2 || t == 3,
+            ..case("shortlist, missing rows", scalar(), Shortlist, Systematic)
+        },
+        Case { lengths: vec![4, 3], ..case("shortlist, two sequences", scalar(), Shortlist, Systematic) },
+        case("shortlist, full Q", planar(full()), Shortlist, Systematic),
+        case("shortlist, Poisson", family(Family::Poisson, 0.7, 0.5), Shortlist, Systematic),
+        case("shortlist, y = x^2 / 2 and y = x", squared(), Shortlist, Systematic),
+        case("shortlist, lag in the sensor", lagged(0.8), Shortlist, Systematic),
+    ]
+}
+
 /// All of them.
 pub fn all_cases() -> Vec<Case> {
-    [main_cases(), transition_cases(), shape_cases(), sensor_cases(), lag_cases()].concat()
+    let more = [sensor_cases(), lag_cases(), shortlist_cases()].concat();
+    [main_cases(), transition_cases(), shape_cases(), more].concat()
 }
 
 /// The case of that name.

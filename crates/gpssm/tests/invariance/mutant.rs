@@ -35,4 +35,8 @@ pub enum Mutant {
     LagSensorIgnored,
     /// The reference keeps its lags whatever its new ancestor.
     LagKept,
+    /// The others are taken from a shortlist as if the reference were not on it.
+    ReferenceNotListed,
+    /// What was taken from a shortlist by its weight keeps that weight.
+    WeighedTwice,
 }

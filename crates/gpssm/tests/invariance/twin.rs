@@ -11,7 +11,7 @@ use gpssm::smc::resampling::Resampling;
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 
-use super::cases::Case;
+use super::cases::{Case, Proposal};
 use super::gaussian_process::{Gaussian, Pair, log_joint, noise, pairs_of, predict};
 use super::matrix::{cholesky, log_gaussian, times_transposed};
 use super::mutant::Mutant;
@@ -188,24 +188,15 @@ impl<'a> Twin<'a> {
         rng: &mut ChaCha8Rng,
     ) -> Vec<usize> {
         let n = v.len();
-        // Points 1/n apart from one that is uniform on the part of line i.
-        let spread = |i: usize, rng: &mut ChaCha8Rng| -> Vec<usize> {
-            let start = v[..i].iter().sum::<f64>() + v[i] * rng.random::<f64>();
-            (1..n).map(|k| index_at(v, (start + k as f64 / n as f64).fract())).collect()
-        };
         let mut early = Vec::new();
         if self.is(Mutant::ReverseOrder) {
-            early = spread(n - 1, rng);
+            early = others(v, n, n - 1, Resampling::Systematic, rng);
         } else if self.is(Mutant::PinnedSlot) {
             let start = rng.random::<f64>() / n as f64;
             early = (0..n - 1).map(|k| index_at(v, start + k as f64 / n as f64)).collect();
         }
         let j = index_at(ancestor_weights, rng.random());
-        let mut ancestors = match scheme {
-            _ if !early.is_empty() => early,
-            Resampling::Multinomial => (1..n).map(|_| index_at(v, rng.random())).collect(),
-            Resampling::Systematic => spread(j, rng),
-        };
+        let mut ancestors = if early.is_empty() { others(v, n, j, scheme, rng) } else { early };
         ancestors.push(j);
         ancestors
     }
@@ -257,6 +248,10 @@ impl<'a> Twin<'a> {
         let v = normalise(&log_v).0;
         let scheme = if lines_hardly_meet(&v) { Resampling::Multinomial } else { self.case.resampling };
         let ancestor_weights = self.ancestor_weights(particles, &log_v);
+        let seen = self.sequence.y(t).iter().any(|y| !y.is_nan());
+        if self.case.proposal == Proposal::Shortlist && seen {
+            return self.take_from_list(t, particles, &proposals, &ancestor_weights, rng);
+        }
         let ancestors = self.ancestors(&v, &ancestor_weights, scheme, rng);
 
         let mut next: Vec<Path> = ancestors.iter().map(|&a| paths[a].clone()).collect();
@@ -269,6 +264,45 @@ impl<'a> Twin<'a> {
             return Particles { paths: next, log_w: vec![0.0; n], log_evidence };
         }
         self.weigh(t, next, log_evidence)
+    }
+
+    /// Sixteen children of each particle, the reference's among them, and as many of these as there are particles.
+    fn take_from_list(
+        &self,
+        t: usize,
+        particles: &Particles,
+        proposals: &[Gaussian],
+        ancestor_weights: &[f64],
+        rng: &mut ChaCha8Rng,
+    ) -> Particles {
+        let (n, n_listed) = (self.case.n_particles, 16 * self.case.n_particles);
+        let j = index_at(ancestor_weights, rng.random());
+        let v = normalise(&particles.log_w).0;
+        let mut parents = others(&v, n_listed, j, self.case.resampling, rng);
+        parents.push(j);
+        let mut list: Vec<Path> = parents.iter().map(|&parent| particles.paths[parent].clone()).collect();
+        for (path, &parent) in list.iter_mut().zip(&parents).take(n_listed - 1) {
+            path.push(sample_gaussian(&proposals[parent], rng));
+        }
+        let of_reference = self.successor(&particles.paths[j][t - 1], &self.x_ref[t]);
+        list[n_listed - 1].push(of_reference);
+        let mut listed = self.weigh(t, list, particles.log_evidence);
+        if self.is(Mutant::ReferenceNotListed) {
+            listed.log_w[n_listed - 1] = f64::NEG_INFINITY;
+        }
+        let w = normalise(&listed.log_w).0;
+        let of_parent = |i: usize| parents.iter().zip(&w).filter(|(p, _)| **p == i).map(|(_, w)| w).sum();
+        let by_parent: Vec<f64> = (0..n).map(of_parent).collect();
+        let scheme =
+            if lines_hardly_meet(&by_parent) { Resampling::Multinomial } else { self.case.resampling };
+        let mut taken = others(&w, n, n_listed - 1, scheme, rng);
+        taken.push(n_listed - 1);
+        let log_w = |i: &usize| if self.is(Mutant::WeighedTwice) { listed.log_w[*i] } else { 0.0 };
+        Particles {
+            paths: taken.iter().map(|&i| listed.paths[i].clone()).collect(),
+            log_w: taken.iter().map(log_w).collect(),
+            log_evidence: listed.log_evidence,
+        }
     }
 
     /// One sweep.
@@ -285,5 +319,17 @@ impl<'a> Twin<'a> {
         };
         let last = index_at(&weights, rng.random());
         Outcome { path: particles.paths[last].concat(), log_evidence: particles.log_evidence }
+    }
+}
+
+/// All but one of n indices with probabilities v, given that the one is i: independently, or at points 1/n apart from
+/// one that is uniform on the part of i.
+fn others(v: &[f64], n: usize, i: usize, scheme: Resampling, rng: &mut ChaCha8Rng) -> Vec<usize> {
+    match scheme {
+        Resampling::Multinomial => (1..n).map(|_| index_at(v, rng.random())).collect(),
+        Resampling::Systematic => {
+            let start = v[..i].iter().sum::<f64>() + v[i] * rng.random::<f64>();
+            (1..n).map(|k| index_at(v, (start + k as f64 / n as f64).fract())).collect()
+        }
     }
 }

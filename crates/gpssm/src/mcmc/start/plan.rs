@@ -37,8 +37,8 @@ const KNOWN_FEWEST: u32 = 16;
 const KNOWN_PARTICLES: usize = 400;
 const KNOWN_SWEEPS: f64 = 6.0;
 /// Particles of a filter.
-const PARTICLES: usize = 200;
-const FEWEST_PARTICLES: usize = 100;
+const PARTICLES: usize = 60;
+const FEWEST_PARTICLES: usize = 40;
 /// Multiply-adds of all filters of a stage, or of all its sweeps: a second or less.
 const BUDGET: f64 = 6e9;
 const SWEEPS: f64 = 3.0;
