@@ -286,7 +286,8 @@ impl Problem {
         let chain = PyDict::new(py);
         chain.set_item("chain", report.chain)?;
         chain.set_item("state", report.state.as_ref().map(|state| to_json("state", state)).transpose()?)?;
-        chain.set_item("start_log_evidence", report.start_log_evidence)?;
+        let evidence = report.start.as_ref().map(|start| start.log_evidence);
+        chain.set_item("start_log_evidence", evidence)?;
         for (name, phase) in [("warmup", draws.warmup), ("draws", draws.sample)] {
             chain.set_item(name, self.phase_to_python(py, phase)?)?;
         }

@@ -247,7 +247,7 @@ fn a_run_that_is_stopped_and_continued_gives_the_same_draws() {
                 report
                     .chains
                     .iter()
-                    .all(|chain| chain.start_log_evidence.is_none() || states[chain.chain as usize].is_none())
+                    .all(|chain| chain.start.is_none() || states[chain.chain as usize].is_none())
             );
             states = sink.states.into_inner().unwrap();
             for (chain, more) in found.iter_mut().zip(sink.memory.into_chains()) {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::settings::Settings;
 use super::sink::{Draw, Phase, Sink};
-use super::start::{find_start, prepare};
+use super::start::{Start, find_start, prepare};
 use super::sweep::{Chain, ChainState, SweepInfo};
 use crate::diagnostics::UpdateRate;
 use crate::dynamics::basis::features::BasisChoice;
@@ -34,8 +34,8 @@ pub struct ChainReport {
     pub chain: u32,
     /// Where it stopped; none if it was stopped before it had a start.
     pub state: Option<ChainState>,
-    /// Log evidence of its start; none for a chain that was continued.
-    pub start_log_evidence: Option<f64>,
+    /// Its start; none for a chain that was continued.
+    pub start: Option<Start>,
     /// Draws that were kept.
     pub draws: u64,
     /// How often each x_t changed in the sampling phase, by sequence.
@@ -157,7 +157,7 @@ impl Run<'_> {
         let mut report = ChainReport {
             chain: number,
             state: None,
-            start_log_evidence: None,
+            start: None,
             draws: 0,
             update_rates: sequences.iter().map(|sequence| UpdateRate::new(sequence.n_rows())).collect(),
             totals: SweepInfo::default(),
@@ -169,8 +169,7 @@ impl Run<'_> {
                 let Some(start) = find_start(problem, settings, number, &mut keep_going)? else {
                     return Ok(report);
                 };
-                report.start_log_evidence = Some(start.log_evidence);
-                start.state
+                report.start.insert(start).state.clone()
             }
         };
         let mut chain = Chain::new(problem, settings.filter_options(), settings.seed, number, state);
