@@ -58,7 +58,7 @@ pub const OPTIONS: [OptionKey; 24] = [
     option("--particles", "sampler.particles", Form::Value, "Particles of the filter"),
     option("--seed", "sampler.seed", Form::Value, "Seed of all random numbers"),
     option("--threads", "sampler.threads", Form::Value, "Threads; by default one for each core"),
-    option("--proposal", "sampler.proposal", Form::Text, "auto, bootstrap or adapted"),
+    option("--proposal", "sampler.proposal", Form::Text, "auto, bootstrap, adapted or shortlist"),
     option("--resampling", "sampler.resampling", Form::Text, "systematic or multinomial"),
     option("--max-memory-mb", "sampler.max_memory_mb", Form::Value, "Refuse runs that need more than this"),
 ];
