@@ -8,6 +8,7 @@ use gpssm::model::spec::{
     FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
     StateSpec, TransitionSpec, Value,
 };
+use gpssm::model::symmetry::{Orientation, Symmetry};
 use gpssm::{Functions, KernelSpec, Model, Points, Prior, Problem, Record, Sequence};
 
 use crate::dense::{Numbers, Plan, SensorNoise, SquaredExponential};
@@ -245,6 +246,32 @@ pub fn shared_parameter() -> Case {
     case
 }
 
+/// y = b x^2 / 2 + e with learned noise and a declared symmetry: signs are drawn at once, states are taken from a shortlist, and the
+/// noise moves together with them.
+pub fn unseen_sign() -> Case {
+    let state = gp(log_normal(1.0, 0.4), fixed(1.0), FunctionSpec::User(user("tanh", "b")));
+    let mean = Predictor::Functions(vec![user("square", "b")]);
+    let noise = ScalePrior::on_sd(log_normal(0.3, 0.5));
+    let mut model = model(vec![state], 1, process_sd(log_normal(0.5, 0.4)), sensor(mean, noise));
+    model.parameters.insert("b".into(), log_normal(1.0, 0.3));
+    model.symmetries = vec![Symmetry {
+        flip: vec![0],
+        flip_parameters: Vec::new(),
+        orientation: Orientation::PositiveMean { state: 0 },
+    }];
+    let mut case = one("unseen sign", model, plan(4, 1, &[(2, 0)]), |theta| {
+        let b = theta.get("b");
+        Numbers {
+            mean: Box::new(move |_, z| b * z[0].tanh()),
+            sensor_mean: Box::new(move |_, z| b * (0.5 * z[0] * z[0])),
+            sensor_noise: theta.sensor_variance(),
+            ..theta.scalar(&["x1"])
+        }
+    });
+    case.functions = Functions::new().with("tanh", times(f64::tanh)).with("square", times(|x| 0.5 * x * x));
+    case
+}
+
 fn student_t() -> Case {
     let state = gp(log_normal(1.0, 0.4), fixed(1.0), FunctionSpec::Identity);
     let sensor = SensorSpec::StudentT {
@@ -354,6 +381,7 @@ pub fn all() -> Vec<Case> {
         full_r(),
         parametric(),
         shared_parameter(),
+        unseen_sign(),
         student_t(),
         two_sequences(),
         linear_mean(),

@@ -7,10 +7,11 @@ use crate::paired::Replicate;
 use crate::twin::{Mutant, Twin};
 use crate::{DETECT, SWEEPS, exact_start, paired_test, production};
 
-/// The same random numbers give the same theta and the same path, up to rounding.
+/// The same random numbers give the same theta and the same path, up to rounding. Signs, which a twin of its own enumerates, are left
+/// out.
 #[test]
 fn the_twin_reproduces_the_library() {
-    for case in cases::all() {
+    for case in cases::all().into_iter().filter(|case| case.blank().model().symmetries.is_empty()) {
         let blank = case.blank();
         for seed in 0..40 {
             let start = exact_start(&case, &blank, seed).unwrap();
