@@ -180,8 +180,10 @@ impl Settings {
             // many nodes.
             factors += n * n + 2.0 * t * n + 0.5 * t * t + 12.0 * p * n * nodes(self.particles as f64);
             start += 0.5 * n * n + p * n * nodes(n_start);
-            // Under a declared symmetry f is drawn at both signs of every point.
-            let both = if problem.model().symmetries.is_empty() { 0.0 } else { 5.0 * n * n };
+            // Where signs are drawn, f is at both signs of every point.
+            let signs =
+                !problem.model().symmetries.is_empty() && !problem.model().sensor.is_linear_gaussian();
+            let both = if signs { 5.0 * n * n } else { 0.0 };
             largest = largest.max(n * n + both);
             cached = cached.max(most_cached(n));
         }

@@ -137,7 +137,7 @@ impl<'a> Chain<'a> {
         Self { problem, options, seed, chain, state, hold_states: false, work: EvidenceWork::default() }
     }
 
-    /// Draws theta given x and y, the noise of linear sensors once more together with the states seen through them, the signs
+    /// Draws theta given x and y, the noise of sensors once more together with the states seen through them, the signs
     /// that the sensor does not see, then x of each sequence given theta, y and the other sequences.
     pub fn sweep(&mut self) -> SweepInfo {
         let mut info = SweepInfo::default();
