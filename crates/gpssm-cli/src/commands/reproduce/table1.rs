@@ -142,10 +142,10 @@ impl Length {
         }
         let (tune, draws) = match row.name {
             // Where chains must agree they run longer. Sweeps of known forms and those with drawn weights cost little.
-            "gp-ssm" => (100, 700),
+            "gp-ssm" => (100, 600),
             "gp-ssm-se" | "fic" => (60, 120),
             "hilbert" => (100, 300),
-            "structure" | "linear" => (200, 600),
+            "structure" | "linear" => (200, 400),
             _ => (100, 300),
         };
         Self { chains: args.chains, tune, draws }
