@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(disagreements(&rows, &table), "gp-ssm, seed 7: chains disagree (R-hat 1.20)\n");
     }
 
-    /// What lets rows share their starts. Seen failing when inducing inputs took part in the start.
+    /// What lets rows share their starts.
     #[test]
     fn a_finite_basis_finds_the_starts_of_the_exact_process() {
         let simulated = benchmark::simulate(3, benchmark::T);

@@ -125,8 +125,6 @@ fn worst(problem: &Problem, n: usize) -> (f64, f64) {
     (z.map(f64::abs).fold(0.0, f64::max), n_moved / n)
 }
 
-/// Seen failing (|z| of 8 and more) when f was drawn from its prior, when the mirrored points had the targets of the others, when
-/// the noise of the draw was the whole Q, and when p(x_0) or the second sequence's outputs were left out.
 #[test]
 fn signs_of_exact_draws_stay_distributed_as_they_were() {
     let diagonal = ProcessNoiseSpec::Diagonal(vec![ScalePrior::on_sd(Prior::Fixed { value: 0.6 })]);
