@@ -16,26 +16,32 @@ pub struct Bands {
     /// Distance of the 5 % and 95 % quantiles of a constant forecast from its middle, by output; empty to leave it out.
     #[serde(default)]
     pub constant: Vec<f64>,
+    /// What each output is taken to stay within: paths that leave it go along its end. Medians and most bands do not notice,
+    /// but the mean, the standard deviation and scores of all paths would be those of the few that run away. Empty
+    /// to leave them.
+    #[serde(default)]
+    pub range: Vec<(f64, f64)>,
 }
 
 impl Default for Bands {
     /// Those of the model.
     fn default() -> Self {
-        Self { scale: 1.0, constant: Vec::new() }
+        Self { scale: 1.0, constant: Vec::new(), range: Vec::new() }
     }
 }
 
 impl Bands {
     /// Whether they are the model's own.
     pub fn are_own(&self) -> bool {
-        self.scale == 1.0 && self.constant.is_empty()
+        self.scale == 1.0 && self.constant.is_empty() && self.range.is_empty()
     }
 
     /// Simulated outputs with these bands.
     #[must_use]
     pub fn apply(&self, samples: &Ensemble) -> Ensemble {
-        if self.are_own() {
-            return samples.clone();
+        let samples = if self.range.is_empty() { samples.clone() } else { samples.clamped(&self.range) };
+        if self.scale == 1.0 && self.constant.is_empty() {
+            return samples;
         }
         samples.reshaped(&|t, k| {
             let [low, middle, high] = [0.05, 0.5, 0.95].map(|p| samples.quantile(t, k, p));
@@ -55,8 +61,14 @@ impl Bands {
             return None;
         }
         let most = if self.constant.is_empty() { "" } else { ", at most those of a constant" };
+        let ranges: Vec<String> =
+            self.range.iter().map(|(low, high)| format!("{low:.4} .. {high:.4}")).collect();
+        let within = match ranges.as_slice() {
+            [] => String::new(),
+            ranges => format!("; simulated outputs are held within {}", ranges.join(", ")),
+        };
         Some(format!(
-            "bands {:.2} times as wide as the model's own{most}: what free runs within the training part asked for",
+            "bands {:.2} times as wide as the model's own{most}: what free runs within the training part asked for{within}",
             self.scale
         ))
     }
@@ -68,12 +80,16 @@ mod tests {
 
     #[test]
     fn wide_bands_become_those_of_a_constant_and_narrow_ones_are_scaled() {
-        let bands = Bands { scale: 2.0, constant: vec![3.0] };
+        let bands = Bands { scale: 2.0, constant: vec![3.0], ..Bands::default() };
         assert!((bands.factor(0, 1e-6) - 2.0).abs() < 1e-9);
         assert!((1e6 * bands.factor(0, 1e6) - 3.0).abs() < 1e-9);
         // Equal sides: each has half of the say.
         assert!((1.5 * bands.factor(0, 1.5) - 3.0 / 2.0f64.sqrt()).abs() < 1e-12);
-        assert_eq!(Bands { scale: 2.0, constant: Vec::new() }.factor(0, 1e6), 2.0);
+        assert_eq!(Bands { scale: 2.0, ..Bands::default() }.factor(0, 1e6), 2.0);
+        let within = Bands { range: vec![(-1.0, 2.0)], ..Bands::default() };
+        assert!(
+            !within.are_own() && within.in_words().is_some_and(|words| words.contains("-1.0000 .. 2.0000"))
+        );
         assert!(Bands::default().are_own() && Bands::default().in_words().is_none());
     }
 }

@@ -52,7 +52,11 @@ fn a_linear_system_gets_a_model_as_good_as_a_linear_one() {
     assert!(chosen.sampler.hold_states && !is_asked_for(&chosen));
     // What was asked for stays, the rest is settled.
     assert_eq!((chosen.sampler.tune, chosen.sampler.draws), (7, 60));
-    assert_eq!(choice, choose(&config, &data, &|key| file.is_given(key), &|_, _| true).1);
+    // The choice and the bands depend on the record alone. Seen failing with the run's seed in the trials.
+    let mut other = config.clone();
+    other.sampler.seed = config.sampler.seed + 17;
+    let (chosen_again, choice_again) = choose(&other, &data, &|key| file.is_given(key), &|_, _| true);
+    assert_eq!((choice, chosen.bands), (choice_again, chosen_again.bands));
 }
 
 #[test]
@@ -89,6 +93,9 @@ fn a_dead_time_is_found_and_used() {
     // What was learned of the bands goes into the run file and comes back.
     let bands = chosen.bands.clone().unwrap();
     assert!(bands.scale > 0.4 && bands.constant.len() == 1, "{bands:?}");
+    let range = y.iter().fold((f64::MAX, f64::MIN), |(low, high), y| (low.min(*y), high.max(*y)));
+    let width = range.1 - range.0;
+    assert_eq!(bands.range, [(range.0 - width, range.1 + width)]);
     let run =
         file.resolve(&gpssm_io::config::RunConfig { data: file.config().unwrap().data, ..chosen }, &late);
     let written = run.unwrap().to_toml();

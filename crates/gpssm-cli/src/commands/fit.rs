@@ -210,7 +210,11 @@ fn choice_in_words(choice: &Choice) -> String {
     let head = ["free runs over held-out parts of the training record", "CRPS", "RMSE", "in 90 %", ""];
     let mut table = Table::new(&head);
     for (i, trial) in choice.trials.iter().enumerate() {
-        let mark = if choice.chosen == Some(i) { "<- chosen" } else { "" };
+        let mark = match choice.chosen {
+            Some(chosen) if chosen == i => "<- chosen",
+            _ if trial.again => "close",
+            _ => "",
+        };
         let (rmse, inside) = match trial.crps {
             Some(_) => (number(trial.rmse), format!("{:.0} %", 100.0 * trial.coverage)),
             None => ("-".into(), "-".into()),
@@ -220,7 +224,8 @@ fn choice_in_words(choice: &Choice) -> String {
     }
     if !choice.trials.is_empty() {
         text += &table.render();
-        text += "(errors relative to the spread of the outputs; the sensor is taken as exact, states are past outputs)\n";
+        text += "(errors relative to the spread of the outputs; the sensor is taken as exact, states are past outputs; \
+                 candidates that came close were tried again with more effort, and one of them was chosen)\n";
     }
     text
 }

@@ -1,45 +1,47 @@
 //! How wide bands of free runs must be, from free runs of the chosen model over parts that it did not see.
 //!
 //! A record to come differs from the training record about as much as its thirds differ from one another. The model learns
-//! from each third and runs free over the two others; the third that fares worst says by how much the model's own
-//! bands are widened. Pooled over the thirds, or learned from three fifths, bands were too narrow on records that change
-//! (gas furnace).
+//! from each third and runs free over the two others. The third that fares worst says by how much the model's own bands are
+//! widened, or the trial that learned from three fifths, whichever asks for more. Pooled over the thirds, or from
+//! three fifths alone, bands were too narrow on records that change (gas furnace); from thirds alone they are on others,
+//! as a model that knows less has wider bands of its own (dryer).
 
 use gpssm::Record;
 
-use super::trial::{self, Effort, Found, Outcome};
-use super::{Candidate, each, screen};
+use super::trial::{self, Effort, Outcome};
+use super::{Trial, each, screen};
 use crate::bands::Bands;
 
 const PARTS: usize = 3;
 /// The tails of bands need more draws and paths than the choice of a candidate.
-const EFFORT: Effort = Effort { draws: 40, paths: 200 };
+const EFFORT: Effort = Effort { chains: 1, draws: 40, paths: 200 };
 /// The bands' level.
 const LEVEL: f64 = 0.9;
-/// Bands are never scaled by less or more than this.
-const LEAST: f64 = 0.5;
+/// Bands are never scaled by less or more than this: they are widened, not narrowed.
+const LEAST: f64 = 1.0;
 const MOST: f64 = 4.0;
 
 /// The bands of a candidate; none if no part of the record tells.
-pub(super) fn bands(candidate: &Candidate, record: &Record, seed: u64) -> Option<Bands> {
+pub(super) fn bands(winner: &Trial, record: &Record) -> Option<Bands> {
+    let candidate = &winner.candidate;
     let n_init = candidate.memory();
     let folds = trial::parts(record, PARTS, n_init);
-    let scales = each(&folds, |fold| {
-        let mut found = Found::default();
-        trial::free_runs(candidate, fold, n_init, EFFORT, seed, &mut found)?;
-        scale(&found.outcomes)
-    });
-    let worst = scales.into_iter().flatten().max_by(f64::total_cmp)?;
+    let scales = each(&folds, |fold| scale(&trial::free_runs(candidate, fold, n_init, EFFORT)?));
+    let worst = scales.into_iter().flatten().chain(winner.scale).max_by(f64::total_cmp)?;
     let constant: Vec<f64> = (0..record.n_y()).map(|k| Z * screen::spread(record, k)).collect();
     let known = constant.iter().all(|side| *side > 0.0);
-    Some(Bands { scale: worst.clamp(LEAST, MOST), constant: if known { constant } else { Vec::new() } })
+    Some(Bands {
+        scale: worst.clamp(LEAST, MOST),
+        constant: if known { constant } else { Vec::new() },
+        range: if known { screen::range(record.sequences()) } else { Vec::new() },
+    })
 }
 
 /// 95 % quantile of the standard normal distribution.
 const Z: f64 = 1.6449;
 
 /// Factor with which the bands would have held as many outcomes as they should.
-fn scale(outcomes: &[Outcome]) -> Option<f64> {
+pub(super) fn scale(outcomes: &[Outcome]) -> Option<f64> {
     let ratio = |outcome: &Outcome| outcome.error / outcome.side.max(f64::MIN_POSITIVE);
     let mut ratios: Vec<f64> = outcomes.iter().map(ratio).collect();
     ratios.sort_unstable_by(f64::total_cmp);
@@ -54,7 +56,7 @@ mod tests {
     #[test]
     fn the_scale_holds_nine_tenths_of_the_outcomes() {
         let outcomes: Vec<Outcome> =
-            (0..=100).map(|i| Outcome { error: f64::from(i) * 0.02, side: 0.5 }).collect();
+            (0..=100).map(|i| Outcome { crps: 0.0, error: f64::from(i) * 0.02, side: 0.5 }).collect();
         let scale = scale(&outcomes).unwrap();
         let inside = outcomes.iter().filter(|o| o.error <= scale * o.side).count();
         assert_eq!(inside, 91);

@@ -6,7 +6,8 @@
 //! free over the rest; twice, with the two ends of the record in turn. The smallest CRPS of the free runs wins, the
 //! simpler of two that are about equal. What is chosen is an ordinary run.
 //!
-//! The work is bounded by counting it, not by the clock, so the same seed and record give the same choice.
+//! The work is bounded by counting it, not by the clock, and random numbers are the same whatever the seed of the run: the
+//! choice depends on the record alone. Candidates that are close are run again with other random numbers.
 //!
 //! - `screen`: dead time and sampling, by linear least squares
 //! - `trial`: one candidate on held-out parts
@@ -19,6 +20,9 @@ mod trial;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::config::{RunConfig, States};
+use crate::free_run::Layout;
+use crate::table::{Data, Window};
 use gpssm::mcmc::settings::StartAt;
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
 use gpssm::model::kernel::{ConstantSpec, LinearSpec, StationarySpec};
@@ -26,10 +30,6 @@ use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{Predictor, SensorNoiseSpec, SensorSpec};
 use gpssm::posterior::baseline::Arx;
 use gpssm::{KernelSpec, Prior, Record, Sequence};
-
-use crate::config::{RunConfig, States};
-use crate::free_run::Layout;
-use crate::table::{Data, Window};
 
 /// A model that may be chosen.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,6 +118,10 @@ pub struct Trial {
     pub rmse: f64,
     /// Share of the outputs in the 90 % bands.
     pub coverage: f64,
+    /// Factor with which these bands would have held nine tenths.
+    pub scale: Option<f64>,
+    /// Tried with more effort, having come close to the best with less; one of these is chosen.
+    pub again: bool,
 }
 
 /// What was chosen, and from what.
@@ -146,6 +150,8 @@ const MOST_EXACT: usize = 600;
 const INDUCING: usize = 80;
 /// A more complex candidate must be better by this part.
 const WORTH: f64 = 0.03;
+/// Candidates within this part of the best are tried again with more effort; a first CRPS may be off by 10 % and more.
+const CLOSE: f64 = 0.25;
 /// Rows of a single sequence that are looked at; more of them would cost more than they tell.
 const MOST_ROWS: usize = 4000;
 /// Rows of a record that is long enough to hold some out.
@@ -202,7 +208,7 @@ pub fn choose(
     let n_init = candidates.iter().map(Candidate::memory).max().unwrap_or(1);
     let folds = trial::folds(&data.record, n_init);
     choice.constant_crps = trial::constant_crps(&folds, n_init);
-    choice.trials = run(&candidates, &folds, n_init, config.sampler.seed, on_progress);
+    choice.trials = run(&candidates, &folds, n_init, on_progress);
     choice.chosen = best(&choice.trials);
     let Some(winner) = choice.winner().cloned() else {
         choice.notes.push("no candidate could be fitted: one state for each output, as without auto".into());
@@ -210,7 +216,7 @@ pub fn choose(
     };
     settle(&mut chosen, &winner.candidate, data, given);
     if chosen.bands.is_none() {
-        chosen.bands = calibrate::bands(&winner.candidate, &data.record, config.sampler.seed);
+        chosen.bands = calibrate::bands(&winner, &data.record);
     }
     if let (Some(crps), Some(constant)) = (winner.crps, choice.constant_crps)
         && crps > constant
@@ -235,7 +241,8 @@ fn best(trials: &[Trial]) -> Option<usize> {
     let (linear, others): (Vec<usize>, Vec<usize>) = (0..trials.len()).partition(|&i| is_linear(&trials[i]));
     let mut best: Option<(usize, f64)> = None;
     for i in linear.into_iter().chain(others) {
-        if let Some(crps) = trials[i].crps
+        if trials[i].again
+            && let Some(crps) = trials[i].crps
             && best.is_none_or(|(_, lowest)| crps < (1.0 - WORTH) * lowest)
         {
             best = Some((i, crps));
@@ -407,24 +414,36 @@ fn within_budget(candidates: Vec<Candidate>, record: &Record) -> Vec<Candidate> 
     kept
 }
 
-/// All trials, in threads; the result does not depend on their number.
+/// All trials, in threads; the result does not depend on their number. Candidates that came close to the best are tried again
+/// with more effort.
 fn run(
     candidates: &[Candidate],
     folds: &[trial::Fold],
     n_init: usize,
-    seed: u64,
     on_progress: &(dyn Fn(usize, usize) -> bool + Sync),
 ) -> Vec<Trial> {
     let done = AtomicUsize::new(0);
-    let trials = each(candidates, |candidate| {
-        if !on_progress(done.load(Ordering::Relaxed), candidates.len()) {
-            return None;
-        }
-        let trial = trial::run(candidate, folds, n_init, seed);
-        done.fetch_add(1, Ordering::Relaxed);
-        Some(trial)
-    });
-    trials.into_iter().flatten().collect()
+    let attempt = |which: &[usize], effort: trial::Effort| -> Vec<Trial> {
+        let total = done.load(Ordering::Relaxed) + which.len();
+        let trials = each(which, |&i| {
+            if !on_progress(done.load(Ordering::Relaxed), total) {
+                return None;
+            }
+            let trial = trial::run(&candidates[i], folds, n_init, effort);
+            done.fetch_add(1, Ordering::Relaxed);
+            Some(trial)
+        });
+        trials.into_iter().flatten().collect()
+    };
+    let all: Vec<usize> = (0..candidates.len()).collect();
+    let mut trials = attempt(&all, trial::FIRST);
+    let lowest = trials.iter().filter_map(|trial| trial.crps).fold(f64::INFINITY, f64::min);
+    let is_close = |trial: &Trial| trial.crps.is_some_and(|crps| crps <= (1.0 + CLOSE) * lowest);
+    let close: Vec<usize> = (0..trials.len()).filter(|&i| is_close(&trials[i])).collect();
+    for (&i, trial) in close.iter().zip(attempt(&close, trial::SECOND)) {
+        trials[i] = Trial { again: true, ..trial };
+    }
+    trials
 }
 
 /// What `work` makes of each item, in threads and in order.
@@ -467,6 +486,8 @@ mod tests {
             crps: Some(crps),
             rmse: 0.0,
             coverage: 0.0,
+            scale: None,
+            again: true,
         };
         let mut trials = vec![
             trial(Kernel::Linear, 1.08),
@@ -477,6 +498,9 @@ mod tests {
         assert_eq!(best(&trials), Some(2));
         trials.push(trial(Kernel::Smooth, 0.93));
         assert_eq!(best(&trials), Some(4));
+        trials.push(Trial { again: false, ..trial(Kernel::Smooth, 0.5) });
+        assert_eq!(best(&trials), Some(4));
+        trials.pop();
         trials[4].crps = None;
         assert_eq!(best(&trials[3..]), Some(0));
         assert_eq!(best(&trials[4..]), None);

@@ -87,6 +87,18 @@ pub(super) fn spread(record: &Record, k: usize) -> f64 {
     variance(record.sequences().iter().flat_map(|s| s.output(k))).sqrt()
 }
 
+/// The range of each output in these sequences, and as much again below and above: where paths are told apart.
+pub(super) fn range(sequences: &[Sequence]) -> Vec<(f64, f64)> {
+    let n_y = sequences.first().map_or(0, Sequence::n_y);
+    let range = |k: usize| {
+        let values = sequences.iter().flat_map(|s| s.output(k));
+        let (low, high) =
+            values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), y| (low.min(y), high.max(y)));
+        (low - (high - low), high + (high - low))
+    };
+    (0..n_y).map(range).collect()
+}
+
 fn variance(values: impl Iterator<Item = f64>) -> f64 {
     let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
     let mut shift = None;

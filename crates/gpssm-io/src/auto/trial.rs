@@ -5,11 +5,11 @@ use gpssm::model::dynamics::{DynamicsSpec, InducingSpec};
 use gpssm::model::spec::{SensorSpec, TransitionSpec};
 use gpssm::posterior::Posterior;
 use gpssm::posterior::baseline::Baseline;
-use gpssm::posterior::score::{baseline_scores, ensemble_scores};
+use gpssm::posterior::score::baseline_scores;
 use gpssm::posterior::simulate::SimulateOptions;
 use gpssm::{Functions, MemorySink, Model, Problem, Record, Sequence, Settings, sample};
 
-use super::{Candidate, Kernel, Trial, dynamics, exact_sensor, screen};
+use super::{Candidate, Kernel, Trial, calibrate, dynamics, exact_sensor, screen};
 use crate::free_run::free_run;
 
 /// Part of the record that a trial is fitted to.
@@ -17,14 +17,20 @@ const FITTED: f64 = 0.6;
 /// How much work goes into a free run.
 #[derive(Clone, Copy)]
 pub(super) struct Effort {
-    /// Draws of the hyper-parameters, after those that look for a start.
+    /// Chains, each with a start of its own.
+    pub chains: u32,
+    /// Draws of the hyper-parameters of each, after those that look for a start.
     pub draws: u64,
     /// Simulated paths.
     pub paths: usize,
 }
 
-/// Enough to tell candidates apart.
-const TRIAL: Effort = Effort { draws: 8, paths: 48 };
+/// Enough to see which candidates are near the best.
+pub(super) const FIRST: Effort = Effort { chains: 1, draws: 8, paths: 48 };
+/// Enough to tell those apart: hyper-parameters may have several modes, and a fit will pool its chains too.
+pub(super) const SECOND: Effort = Effort { chains: 4, draws: 8, paths: 192 };
+/// Whatever the seed of the run: what is chosen depends on the record alone.
+const SEED: u64 = 0;
 /// Inducing inputs of a trial.
 const INDUCING: usize = 50;
 
@@ -98,39 +104,39 @@ pub(super) fn cost(candidate: &Candidate, record: &Record) -> f64 {
     2.0 * 40.0 * 4.0 * parameters * evidence
 }
 
-/// An outcome of a free run beside its band.
+/// An outcome of a free run beside its forecast, relative to the spread of the output.
 pub(super) struct Outcome {
+    /// Of the paths, held within the range that counts.
+    pub crps: f64,
     /// Distance from the median.
     pub error: f64,
     /// Distance of the 5 % or 95 % quantile on that side from the median.
     pub side: f64,
 }
 
-/// Sums over the free runs of a candidate.
-#[derive(Default)]
-pub(super) struct Found {
-    /// Rows, CRPS, squared error and share inside the 90 % bands, the latter three times rows and relative to the spread
-    /// of the output.
-    sums: [f64; 4],
-    /// Every scored row and output.
-    pub outcomes: Vec<Outcome>,
-}
-
-pub(super) fn run(candidate: &Candidate, folds: &[Fold], n_init: usize, seed: u64) -> Trial {
-    let mut trial = Trial { candidate: candidate.clone(), crps: None, rmse: 0.0, coverage: 0.0 };
-    let mut found = Found::default();
-    for fold in folds {
-        if free_runs(candidate, fold, n_init, TRIAL, seed, &mut found).is_none() {
-            return trial;
-        }
+/// All folds.
+pub(super) fn run(candidate: &Candidate, folds: &[Fold], n_init: usize, effort: Effort) -> Trial {
+    let found: Option<Vec<Vec<Outcome>>> =
+        folds.iter().map(|fold| free_runs(candidate, fold, n_init, effort)).collect();
+    let found = found.unwrap_or_default();
+    // A fold is a record of its own: the mean of their scales, not the scale of the wildest.
+    let scales: Option<Vec<f64>> =
+        found.iter().map(|outcomes| Some(calibrate::scale(outcomes)?.ln())).collect();
+    let mean = |values: &dyn Fn(&Outcome) -> f64| {
+        let values = found.iter().flatten().map(values);
+        let (sum, n) = values.fold((0.0, 0usize), |(sum, n), value| (sum + value, n + 1));
+        Some(sum / n as f64).filter(|mean| mean.is_finite())
+    };
+    Trial {
+        candidate: candidate.clone(),
+        crps: mean(&|outcome| outcome.crps),
+        rmse: mean(&|outcome| outcome.error.powi(2)).unwrap_or(0.0).sqrt(),
+        coverage: mean(&|outcome| f64::from(u8::from(outcome.error <= outcome.side))).unwrap_or(0.0),
+        scale: scales
+            .map(|logs| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+            .filter(|scale| scale.is_finite()),
+        again: false,
     }
-    let [n, crps, square, share] = found.sums;
-    if n > 0.0 && crps.is_finite() {
-        trial.crps = Some(crps / n);
-        trial.rmse = (square / n).sqrt();
-        trial.coverage = share / n;
-    }
-    trial
 }
 
 /// Fits a candidate to a part of the record and lets it run free over the rest; none if something failed.
@@ -139,30 +145,30 @@ pub(super) fn free_runs(
     fold: &Fold,
     n_init: usize,
     effort: Effort,
-    seed: u64,
-    found: &mut Found,
-) -> Option<()> {
-    let posterior = fit(candidate, fold, effort.draws, seed)?;
+) -> Option<Vec<Outcome>> {
+    let posterior = fit(candidate, fold, effort)?;
+    let range = screen::range(&fold.fitted);
+    let mut outcomes = Vec::new();
     for sequence in &fold.held_out {
-        let options = SimulateOptions { n_paths: effort.paths, seed, ..SimulateOptions::default() };
+        let options = SimulateOptions { n_paths: effort.paths, seed: SEED, ..SimulateOptions::default() };
         let run = free_run(&posterior, sequence, candidate.layout, n_init, &options, &|_, _| true).ok()?;
-        let nothing = vec![0.0; sequence.n_rows()];
-        let scores = ensemble_scores("", sequence, &run.y, 0, &nothing, n_init, &[0.9]).ok()?;
-        for (k, output) in scores.outputs.iter().enumerate() {
-            let spread = posterior.problem().scaling().y.scale[k];
-            let n = output.n as f64;
-            let share = output.coverage.first().map_or(0.0, |coverage| coverage.share);
-            let values = [1.0, output.crps / spread, (output.rmse / spread).powi(2), share];
-            found.sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += n * value);
-            for t in n_init..sequence.n_rows() {
+        // How far paths go that run away does not matter: the CRPS of clamped paths is a proper score too, and one path of
+        // many that goes to infinity does not decide.
+        let clamped = run.y.clamped(&range);
+        for t in n_init..sequence.n_rows() {
+            for (k, &y) in sequence.y(t).iter().enumerate() {
+                let spread = posterior.problem().scaling().y.scale[k];
                 let [low, middle, high] = [0.05, 0.5, 0.95].map(|p| run.y.quantile(t, k, p));
-                let error = sequence.y(t)[k] - middle;
-                let side = if error > 0.0 { high - middle } else { middle - low };
-                found.outcomes.push(Outcome { error: error.abs(), side });
+                let side = if y > middle { high - middle } else { middle - low };
+                outcomes.push(Outcome {
+                    crps: clamped.crps(t, k, y.clamp(range[k].0, range[k].1)) / spread,
+                    error: (y - middle).abs() / spread,
+                    side: side / spread,
+                });
             }
         }
     }
-    Some(())
+    Some(outcomes)
 }
 
 /// The same CRPS for the mean of the rows that would be fitted.
@@ -182,7 +188,7 @@ pub(super) fn constant_crps(folds: &[Fold], n_init: usize) -> Option<f64> {
     Some(total / rows).filter(|crps| crps.is_finite())
 }
 
-fn fit(candidate: &Candidate, fold: &Fold, draws: u64, seed: u64) -> Option<Posterior> {
+fn fit(candidate: &Candidate, fold: &Fold, effort: Effort) -> Option<Posterior> {
     let sequences = fold.fitted.iter().map(|s| candidate.layout.apply(s)).collect::<Result<Vec<_>, _>>();
     let record = Record::new(sequences.ok()?).ok()?;
     let mut model = Model::lagged_outputs(record.n_y(), record.n_u(), candidate.lags);
@@ -200,10 +206,10 @@ fn fit(candidate: &Candidate, fold: &Fold, draws: u64, seed: u64) -> Option<Post
     model.dynamics = dynamics(&candidate.kernel, n_z, record.n_transitions(), INDUCING);
     let problem = Problem::new(model, &Functions::new(), record).ok()?;
     let settings = Settings {
-        seed,
-        chains: 1,
+        seed: SEED,
+        chains: effort.chains,
         tune: 0,
-        draws,
+        draws: effort.draws,
         threads: Some(1),
         start_at: StartAt::Outputs,
         hold_states: true,

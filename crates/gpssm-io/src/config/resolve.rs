@@ -137,6 +137,12 @@ fn check_bands(bands: Option<&Bands>, n_y: usize) -> Result<(), Wrong> {
     if !bands.constant.is_empty() && bands.constant.len() != n_y {
         return wrong("bands.constant", format!("{} numbers for {n_y} outputs", bands.constant.len()));
     }
+    if !bands.range.is_empty() && bands.range.len() != n_y {
+        return wrong("bands.range", format!("{} pairs for {n_y} outputs", bands.range.len()));
+    }
+    if let Some((low, high)) = bands.range.iter().find(|(low, high)| !(low < high)) {
+        return wrong("bands.range", format!("{low} is not less than {high}"));
+    }
     match bands.constant.iter().find(|value| !positive(**value)) {
         Some(value) => wrong("bands.constant", format!("{value} is not a positive number")),
         None => Ok(()),

@@ -63,6 +63,7 @@ pub(super) fn to_toml(run: &Run) -> String {
         file.section("[bands]");
         file.entry("scale", &bands.scale);
         file.entry("constant", &bands.constant);
+        file.entry("range", &bands.range);
     }
     file.0
 }

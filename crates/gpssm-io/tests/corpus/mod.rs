@@ -526,6 +526,16 @@ pub const CASES: &[Case] = &[
         "sampler.seed: must be at most 9223372036854775807"
     ),
     option!(
+        "range of bands for another number of outputs",
+        &["fit", "data.csv", "--y", "y", "--set", "bands={scale=1, range=[[0, 1], [0, 1]]}"],
+        "bands.range: 2 pairs for 1 outputs"
+    ),
+    option!(
+        "range of bands that is empty",
+        &["fit", "data.csv", "--y", "y", "--set", "bands={scale=1, range=[[1, 1]]}"],
+        "bands.range: 1 is not less than 1"
+    ),
+    option!(
         "memory",
         &[
             "fit",

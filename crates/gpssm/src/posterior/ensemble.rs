@@ -90,6 +90,17 @@ impl Ensemble {
         Self::new(self.n_samples, self.n_rows, self.n_channels, values)
     }
 
+    /// Samples outside the range of their channel, moved to its ends.
+    #[must_use]
+    pub fn clamped(&self, ranges: &[(f64, f64)]) -> Self {
+        let entry = |(i, value): (usize, &f64)| {
+            let (low, high) = ranges[i % self.n_channels];
+            value.max(low).min(high)
+        };
+        let values = self.values.iter().enumerate().map(entry).collect();
+        Self::new(self.n_samples, self.n_rows, self.n_channels, values)
+    }
+
     /// The channels of both, side by side; rows and samples that only one of them has are left out.
     #[must_use]
     pub fn beside(&self, other: &Self) -> Self {
@@ -224,6 +235,13 @@ mod tests {
         let wider = samples.reshaped(&|_, k| if k == 0 { (2.0, 0.5) } else { (1.0, 2.0) });
         assert_eq!(wider, Ensemble::new(3, 1, 2, vec![-1.0, 5.0, 1.0, 5.0, 2.0, 7.0]));
         assert_eq!(samples.medians(), [1.0, 5.0]);
+    }
+
+    #[test]
+    fn samples_are_clamped() {
+        let samples = Ensemble::new(3, 1, 2, vec![0.0, 5.0, 1.0, 9.0, -3.0, 6.0]);
+        let clamped = samples.clamped(&[(-1.0, 0.5), (5.5, 7.0)]);
+        assert_eq!(clamped, Ensemble::new(3, 1, 2, vec![0.0, 5.5, 0.5, 7.0, -1.0, 6.0]));
     }
 
     /// Against the double sum and the integral of the squared difference of distribution functions. Seen
