@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use gpssm::posterior::baseline::{Arx, Baseline, Task};
-use gpssm::posterior::score::{ScoreReport, Scores, baseline_scores, ensemble_scores};
+use gpssm::posterior::score::{ScoreReport, Scores, band_log_scores, baseline_scores, ensemble_scores};
 use gpssm::posterior::simulate::SimulateOptions;
 use gpssm::{Record, Sequence};
 use gpssm_io::auto;
@@ -317,7 +317,7 @@ fn warn_of_chains(learned: &Learned) {
 /// The model beside a constant and two ARX models.
 fn scores(run: &FreeRun, test: &Sequence, training: &Record, n_init: usize) -> Result<ScoreReport, Failure> {
     const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
-    let log_scores = gaussian_log_scores(run, test);
+    let log_scores = band_log_scores(&run.y, test);
     let model = ensemble_scores("model", test, &run.y, 0, &log_scores, n_init, &LEVELS)?;
     let mut report = ScoreReport { scores: vec![model], arx_order: None, warnings: Vec::new() };
     let mut add = |baseline: Baseline| -> Result<(), Failure> {
@@ -341,19 +341,6 @@ fn scores(run: &FreeRun, test: &Sequence, training: &Record, n_init: usize) -> R
 
 /// Largest order of the ARX models.
 const MOST_ORDER: usize = 10;
-
-/// Log density of each row under a Gaussian with the median and the width of the bands, all outputs on their own.
-fn gaussian_log_scores(run: &FreeRun, test: &Sequence) -> Vec<f64> {
-    let row = |t: usize| {
-        let of_output = |(k, y): (usize, &f64)| {
-            let at = |p: f64| run.y.quantile(t, k, p);
-            let sd = ((at(0.95) - at(0.05)) / (2.0 * 1.6449)).max(f64::MIN_POSITIVE);
-            -0.5 * ((y - at(0.5)) / sd).powi(2) - sd.ln() - 0.5 * (2.0 * std::f64::consts::PI).ln()
-        };
-        test.y(t).iter().enumerate().filter(|(_, y)| !y.is_nan()).map(of_output).sum()
-    };
-    (0..test.n_rows()).map(row).collect()
-}
 
 fn write_bands(out: &Path, run: &FreeRun, test: &Sequence, outputs: &[String]) -> Result<(), Failure> {
     let time: Vec<f64> = (0..test.n_rows()).map(|t| t as f64).collect();

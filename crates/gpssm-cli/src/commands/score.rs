@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gpssm::posterior::compare::compare as rank;
+use gpssm::posterior::ensemble::Ensemble;
 use gpssm::posterior::online::OnlineOptions;
 use gpssm::posterior::score::{ScoreOptions, ScoreReport, ScoreTask, Scores};
 use gpssm_io::bands::Bands;
@@ -73,7 +74,9 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
     let progress = steps("score");
     let bands = if args.raw_bands { Bands::default() } else { learned.run.bands.clone() };
     let tell = |done: usize, of: usize| progress.tell(done, of);
-    let report = learned.posterior.score_with(sequence, &options, &|samples| bands.apply(samples), &tell)?;
+    let apply = |samples: &Ensemble| bands.apply(samples);
+    let reshape: Option<&dyn Fn(&Ensemble) -> Ensemble> = if bands.are_own() { None } else { Some(&apply) };
+    let report = learned.posterior.score_with(sequence, &options, reshape, &tell)?;
     drop(progress);
     warn(&report.warnings);
     if args.json {
@@ -90,7 +93,7 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
         };
         println!("{what}, {} rows of {}", sequence.n_rows() - options.n_init, data.source);
         if let Some(words) = bands.in_words().filter(|_| options.task == ScoreTask::Simulation) {
-            println!("{words}; the log score is that of the model's own");
+            println!("{words}; the log score is that of a Gaussian as wide as they are");
         }
         println!();
         print!("{}", table(&report, &data.outputs));

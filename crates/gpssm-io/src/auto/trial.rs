@@ -119,7 +119,8 @@ pub(super) fn run(candidate: &Candidate, folds: &[Fold], n_init: usize, effort: 
     let found: Option<Vec<Vec<Outcome>>> =
         folds.iter().map(|fold| free_runs(candidate, fold, n_init, effort)).collect();
     let found = found.unwrap_or_default();
-    // A fold is a record of its own: the mean of their scales, not the scale of the wildest.
+    // A fold is a record of its own: the mean of their scales, not the scale of the wildest; and half a fold's worth of belief
+    // in the model's own bands.
     let scales: Option<Vec<f64>> =
         found.iter().map(|outcomes| Some(calibrate::scale(outcomes)?.ln())).collect();
     let mean = |values: &dyn Fn(&Outcome) -> f64| {
@@ -133,7 +134,7 @@ pub(super) fn run(candidate: &Candidate, folds: &[Fold], n_init: usize, effort: 
         rmse: mean(&|outcome| outcome.error.powi(2)).unwrap_or(0.0).sqrt(),
         coverage: mean(&|outcome| f64::from(u8::from(outcome.error <= outcome.side))).unwrap_or(0.0),
         scale: scales
-            .map(|logs| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+            .map(|logs| (logs.iter().sum::<f64>() / (logs.len() as f64 + 0.5)).exp())
             .filter(|scale| scale.is_finite()),
         again: false,
     }

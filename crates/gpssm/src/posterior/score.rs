@@ -191,6 +191,23 @@ pub fn ensemble_scores(
     Ok(Scores { name: name.into(), outputs, log_score: mean_log_score(sequence, log_score, first, from) })
 }
 
+/// Log density of each row under Gaussians with the medians of the samples and sds after their 5 % and 95 % quantiles, all
+/// outputs on their own; those that are missing are left out.
+pub fn band_log_scores(samples: &Ensemble, sequence: &Sequence) -> Vec<f64> {
+    const Z: f64 = 1.644_853_626_951_472_2;
+    let row = |t: usize| {
+        let of_output = |(k, y): (usize, &f64)| {
+            let mut sorted = samples.column(t, k);
+            sorted.sort_unstable_by(f64::total_cmp);
+            let [low, middle, high] = [0.05, 0.5, 0.95].map(|p| quantile(&sorted, p));
+            let sd = ((high - low) / (2.0 * Z)).max(f64::MIN_POSITIVE);
+            -0.5 * ((y - middle) / sd).powi(2) - sd.ln() - 0.5 * (2.0 * std::f64::consts::PI).ln()
+        };
+        sequence.y(t).iter().enumerate().filter(|(_, y)| !y.is_nan()).map(of_output).sum()
+    };
+    (0..sequence.n_rows()).map(row).collect()
+}
+
 /// Mean over the rows in which something was observed.
 fn mean_log_score(sequence: &Sequence, log_score: &[f64], first: usize, from: usize) -> f64 {
     let rows = (from..sequence.n_rows()).filter(|&t| sequence.y(t).iter().any(|y| !y.is_nan()));
@@ -268,15 +285,16 @@ impl Posterior {
         options: &ScoreOptions,
         on_progress: &dyn Fn(usize, usize) -> bool,
     ) -> Result<ScoreReport, Error> {
-        self.score_with(sequence, options, &Ensemble::clone, on_progress)
+        self.score_with(sequence, options, None, on_progress)
     }
 
-    /// The same with simulated outputs that are `reshape`d before they are scored; log scores stay those of the model.
+    /// The same with simulated outputs of a free run that are `reshape`d before they are scored. As their density is not known
+    /// then, log scores are [`band_log_scores`].
     pub fn score_with(
         &self,
         sequence: &Sequence,
         options: &ScoreOptions,
-        reshape: &dyn Fn(&Ensemble) -> Ensemble,
+        reshape: Option<&dyn Fn(&Ensemble) -> Ensemble>,
         on_progress: &dyn Fn(usize, usize) -> bool,
     ) -> Result<ScoreReport, Error> {
         self.check_record(sequence)?;
@@ -311,8 +329,14 @@ impl Posterior {
                     let y: Vec<Vec<f64>> = (0..n_init).map(|t| sequence.y(t).to_vec()).collect();
                     self.simulate_from_record(&y, &inputs, &simulate, &options.filter, on_progress)?
                 };
-                let log_scores = self.log_scores_of(&run, sequence)?;
-                let y = reshape(&run.y);
+                let (y, log_scores) = match reshape {
+                    Some(reshape) => {
+                        let y = reshape(&run.y);
+                        let log_scores = band_log_scores(&y, sequence);
+                        (y, log_scores)
+                    }
+                    None => (run.y.clone(), self.log_scores_of(&run, sequence)?),
+                };
                 let scores = ensemble_scores("model", sequence, &y, 0, &log_scores, n_init, &options.levels)?;
                 let row = n_init.max(1) - 1;
                 let state: Vec<f64> = (0..self.n_x()).map(|d| run.x.mean(row, d)).collect();
@@ -356,5 +380,27 @@ impl Posterior {
             }
         }
         Ok(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bands of a Gaussian give its log density; a missing output says nothing.
+    #[test]
+    fn band_log_scores_are_those_of_a_gaussian() {
+        let z = [-2.0, -1.0, 0.0, 1.0, 2.0].map(|z: f64| 1.644_853_626_951_472_2 * z / 1.8);
+        // With five samples the 5 % and 95 % quantiles lie a fifth of the way from the outer to the next ones.
+        let (mean, sd) = ([3.0, -1.0], [0.5, 2.0]);
+        let values = z.iter().flat_map(|z| [mean[0] + sd[0] * z, mean[1] + sd[1] * z]).collect();
+        let samples = Ensemble::new(5, 1, 2, values);
+        let density = |y: f64, k: usize| {
+            -0.5 * ((y - mean[k]) / sd[k]).powi(2) - (sd[k] * (2.0 * std::f64::consts::PI).sqrt()).ln()
+        };
+        let of =
+            |y: [f64; 2]| band_log_scores(&samples, &Sequence::new(vec![y.to_vec()], Vec::new()).unwrap())[0];
+        assert!((of([3.4, 0.2]) - density(3.4, 0) - density(0.2, 1)).abs() < 1e-12);
+        assert!((of([f64::NAN, 0.2]) - density(0.2, 1)).abs() < 1e-12);
     }
 }
