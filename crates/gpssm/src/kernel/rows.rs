@@ -429,4 +429,37 @@ mod tests {
             }
         }
     }
+
+    /// Points so far out that products of exponentials would overflow, on either side of a pair: rows are those of single
+    /// values all the same, whether the far ones were there when the kernel was sped up or came later. Seen failing without
+    /// the bound on points.
+    #[test]
+    fn far_points_are_not_multiplied() {
+        let rows = [[0.3], [-2.0], [900.0], [-900.0], [899.6]];
+        for shape in [Shape::Matern12, Shape::Matern32, Shape::Matern52] {
+            for kernel in
+                [Kernel::stationary(shape, 1.3, &[0.8]), Kernel::stationary(shape, 1.3, &[0.8]).odd()]
+            {
+                for n_before in [0, 2, 5] {
+                    let mut points = Points::from_rows(1, rows[..n_before].iter().map(|row| &row[..]));
+                    Kernel::speed_up(std::slice::from_ref(&kernel), &mut points);
+                    rows[n_before..].iter().for_each(|row| points.push(row));
+                    for near_only in [true, false] {
+                        let mut points = points.clone();
+                        if near_only {
+                            points.truncate(2);
+                        }
+                        let mut out = vec![0.0; points.len()];
+                        for at in &rows {
+                            kernel.row(&points, 0..points.len(), at, &mut out, &mut Scratch::default());
+                            for (row, value) in rows.iter().zip(&out) {
+                                let exact = kernel.value(row, at);
+                                assert!((value - exact).abs() < 1e-13, "{kernel:?} {row:?} {at:?} {value}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
