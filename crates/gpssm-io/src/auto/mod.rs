@@ -158,6 +158,8 @@ const MOST_ROWS: usize = 4000;
 const FEWEST_ROWS: usize = 30;
 /// Multiply-adds of all trials: a few minutes on two cores.
 const BUDGET: f64 = 6e12;
+/// The same for the second trials.
+const BUDGET_AGAIN: f64 = 3e12;
 /// Noise of a sensor that is taken as exact, relative to the spread of its output.
 const SENSOR_NOISE: f64 = 1e-3;
 /// Sweeps of a run whose states are held, where nothing else is asked for.
@@ -208,7 +210,7 @@ pub fn choose(
     let n_init = candidates.iter().map(Candidate::memory).max().unwrap_or(1);
     let folds = trial::folds(&data.record, n_init);
     choice.constant_crps = trial::constant_crps(&folds, n_init);
-    choice.trials = run(&candidates, &folds, n_init, on_progress);
+    choice.trials = run(&candidates, &data.record, &folds, n_init, on_progress);
     choice.chosen = best(&choice.trials);
     let Some(winner) = choice.winner().cloned() else {
         choice.notes.push("no candidate could be fitted: one state for each output, as without auto".into());
@@ -418,6 +420,7 @@ fn within_budget(candidates: Vec<Candidate>, record: &Record) -> Vec<Candidate> 
 /// with more effort.
 fn run(
     candidates: &[Candidate],
+    record: &Record,
     folds: &[trial::Fold],
     n_init: usize,
     on_progress: &(dyn Fn(usize, usize) -> bool + Sync),
@@ -435,15 +438,33 @@ fn run(
         });
         trials.into_iter().flatten().collect()
     };
+    let costs: Vec<f64> = candidates.iter().map(|candidate| trial::cost(candidate, record)).collect();
     let all: Vec<usize> = (0..candidates.len()).collect();
     let mut trials = attempt(&all, trial::FIRST);
-    let lowest = trials.iter().filter_map(|trial| trial.crps).fold(f64::INFINITY, f64::min);
-    let is_close = |trial: &Trial| trial.crps.is_some_and(|crps| crps <= (1.0 + CLOSE) * lowest);
-    let close: Vec<usize> = (0..trials.len()).filter(|&i| is_close(&trials[i])).collect();
+    let close = close(&trials, &costs);
     for (&i, trial) in close.iter().zip(attempt(&close, trial::SECOND)) {
         trials[i] = Trial { again: true, ..trial };
     }
     trials
+}
+
+/// The trials that came close to the best, as many as the budget allows with the best first, at least one; in their order.
+fn close(trials: &[Trial], costs: &[f64]) -> Vec<usize> {
+    let mut ranked: Vec<(f64, usize)> =
+        trials.iter().enumerate().filter_map(|(i, trial)| Some((trial.crps?, i))).collect();
+    ranked.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let lowest = ranked.first().map_or(0.0, |(crps, _)| *crps);
+    let mut left = BUDGET_AGAIN;
+    let mut close = Vec::new();
+    for (_, i) in ranked.into_iter().filter(|(crps, _)| *crps <= (1.0 + CLOSE) * lowest) {
+        let cost = f64::from(trial::SECOND.chains) * costs[i];
+        if close.is_empty() || cost <= left {
+            left -= cost;
+            close.push(i);
+        }
+    }
+    close.sort_unstable();
+    close
 }
 
 /// What `work` makes of each item, in threads and in order.
@@ -504,5 +525,12 @@ mod tests {
         trials[4].crps = None;
         assert_eq!(best(&trials[3..]), Some(0));
         assert_eq!(best(&trials[4..]), None);
+        // Tried again: those near the best, and of dear ones the best only.
+        let cheap = [1.0; 5];
+        assert_eq!(close(&trials, &cheap), [0, 1, 2, 3]);
+        assert_eq!(close(&trials[..3], &[BUDGET_AGAIN, 0.0, BUDGET_AGAIN]), [1, 2]);
+        trials[0].crps = Some(1.5);
+        assert_eq!(close(&trials, &cheap), [1, 2, 3]);
+        assert!(close(&trials[4..], &cheap).is_empty());
     }
 }

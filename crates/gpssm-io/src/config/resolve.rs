@@ -140,7 +140,9 @@ fn check_bands(bands: Option<&Bands>, n_y: usize) -> Result<(), Wrong> {
     if !bands.range.is_empty() && bands.range.len() != n_y {
         return wrong("bands.range", format!("{} pairs for {n_y} outputs", bands.range.len()));
     }
-    if let Some((low, high)) = bands.range.iter().find(|(low, high)| !(low < high)) {
+    if let Some((low, high)) =
+        bands.range.iter().find(|(low, high)| low >= high || low.is_nan() || high.is_nan())
+    {
         return wrong("bands.range", format!("{low} is not less than {high}"));
     }
     match bands.constant.iter().find(|value| !positive(**value)) {
