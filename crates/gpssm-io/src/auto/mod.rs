@@ -457,8 +457,9 @@ fn close(trials: &[Trial], costs: &[f64]) -> Vec<usize> {
     let mut left = BUDGET_AGAIN;
     let mut close = Vec::new();
     for (_, i) in ranked.into_iter().filter(|(crps, _)| *crps <= (1.0 + CLOSE) * lowest) {
-        let cost = f64::from(trial::SECOND.chains) * costs[i];
-        if close.is_empty() || cost <= left {
+        // The best is tried whatever it costs.
+        let cost = if close.is_empty() { 0.0 } else { f64::from(trial::SECOND.chains) * costs[i] };
+        if cost <= left {
             left -= cost;
             close.push(i);
         }
