@@ -7,7 +7,7 @@
 //! simpler of two that are about equal. What is chosen is an ordinary run.
 //!
 //! The work is bounded by counting it, not by the clock, and random numbers are the same whatever the seed of the run: the
-//! choice depends on the record alone. Candidates that are close are run again with other random numbers.
+//! choice depends on the record alone. Candidates that come close are tried again with more effort.
 //!
 //! - `screen`: dead time and sampling, by linear least squares
 //! - `trial`: one candidate on held-out parts
