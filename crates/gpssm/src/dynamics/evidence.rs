@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 
+use super::basis::statistics_cache::StatisticsCache;
 use super::block::Pairs;
 use super::covariance_cache::CovarianceCache;
 use crate::kernel::{Kernel, Scratch};
@@ -51,6 +52,7 @@ pub(crate) struct EvidenceWork {
     residuals: Vec<f64>,
     scratch: Scratch,
     cache: CovarianceCache,
+    pub(super) statistics: StatisticsCache,
     /// Largest relative jitter of a finite basis since it was last set to zero.
     pub(crate) relative_jitter: f64,
 }

@@ -194,9 +194,9 @@ impl Transition {
             return match &self.prior {
                 FunctionPrior::Exact => log_evidence(dims, &self.kernels_of(dims), &noise, pairs, work),
                 FunctionPrior::Collapsed(choice) | FunctionPrior::Sampled(choice, _) => {
-                    let (design, statistics) = self.statistics(dims, choice, noise, pairs)?;
+                    let design = design(&self.kernels_of(dims), choice, noise)?;
                     work.relative_jitter = work.relative_jitter.max(design.relative_jitter());
-                    statistics.log_evidence()
+                    work.statistics.statistics(design, dims, pairs)?.log_evidence()
                 }
             };
         }

@@ -52,7 +52,7 @@ pub enum BasisError {
 }
 
 /// A part of the basis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Part {
     /// sigma_c z_c: the exact feature of a linear kernel.
     Linear {
@@ -69,7 +69,7 @@ enum Part {
 }
 
 /// The basis of one state dimension with numbers for the kernel's hyper-parameters.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Basis {
     parts: Vec<Part>,
     n: usize,
@@ -161,6 +161,13 @@ impl Basis {
         }
     }
 
+    /// The basis with amplitude one of every feature, and the amplitudes: phi_j = a_j psi_j. A length-scale of Hilbert-space
+    /// functions and all numbers of linear and constant kernels are amplitudes alone.
+    pub(crate) fn unit(mut self) -> (Self, Vec<f64>) {
+        let amplitudes = self.parts.iter_mut().flat_map(Part::take_amplitudes).collect();
+        (self, amplitudes)
+    }
+
     /// Whether the noise differs from point to point.
     pub(crate) fn is_corrected(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Inducing(basis) if basis.is_corrected()))
@@ -181,6 +188,17 @@ impl Part {
             Self::Inducing(basis) => basis.len(),
             Self::Hilbert(basis) => basis.len(),
             Self::Fourier(basis) => basis.len(),
+        }
+    }
+
+    /// Sets all amplitudes to one; what they were.
+    fn take_amplitudes(&mut self) -> Vec<f64> {
+        match self {
+            Self::Linear { sigma, .. } | Self::Constant { sigma } => vec![std::mem::replace(sigma, 1.0)],
+            // Its amplitude enters what it leaves unexplained too.
+            Self::Inducing(basis) => vec![1.0; basis.len()],
+            Self::Hilbert(basis) => basis.take_amplitudes(),
+            Self::Fourier(basis) => basis.take_amplitudes(),
         }
     }
 

@@ -26,7 +26,7 @@ pub struct FourierChoice {
 }
 
 /// The features of one kernel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FourierBasis {
     components: Vec<usize>,
     /// Row-major (frequency, component).
@@ -68,6 +68,11 @@ impl FourierBasis {
 
     pub(super) fn len(&self) -> usize {
         self.each() * self.omega.len() / self.components.len()
+    }
+
+    /// Sets the amplitude of all features to one; what it was for each of them.
+    pub(super) fn take_amplitudes(&mut self) -> Vec<f64> {
+        vec![std::mem::replace(&mut self.scale, 1.0); self.len()]
     }
 
     /// Features of a frequency.

@@ -116,7 +116,7 @@ pub(super) fn refused(kernel: &Kernel) -> BasisError {
 }
 
 /// The functions of one kernel, with the square root of the spectral density as their scale.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct HilbertBasis {
     components: Vec<usize>,
     center: Vec<f64>,
@@ -162,6 +162,12 @@ impl HilbertBasis {
 
     pub(super) fn len(&self) -> usize {
         self.scale.len()
+    }
+
+    /// Sets the amplitudes of all functions to one; what they were.
+    pub(super) fn take_amplitudes(&mut self) -> Vec<f64> {
+        let units = vec![1.0; self.len()];
+        std::mem::replace(&mut self.scale, units)
     }
 
     /// The features of all points into rows that are `stride` long, from column `offset` on.

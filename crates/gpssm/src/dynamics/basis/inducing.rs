@@ -22,6 +22,13 @@ pub struct InducingBasis {
     relative_jitter: f64,
 }
 
+impl PartialEq for InducingBasis {
+    /// The factor follows from the rest.
+    fn eq(&self, other: &Self) -> bool {
+        self.kernel == other.kernel && self.corrected == other.corrected && self.points == other.points
+    }
+}
+
 impl InducingBasis {
     /// Factors K_UU, with as little jitter as it takes.
     pub fn new(kernel: Kernel, points: &std::sync::Arc<Points>, corrected: bool) -> Result<Self, BasisError> {

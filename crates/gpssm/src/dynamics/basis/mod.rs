@@ -4,6 +4,7 @@
 //! - [`hilbert`], [`inducing`], [`fourier`]: the three kinds
 //! - `selection`: which points of a path become inducing inputs
 //! - `regression`: statistics, evidence and weights of Bayesian linear regression
+//! - `statistics_cache`: statistics while hyper-parameters move
 //! - `collapsed`: the conditional filter with weights integrated out
 //! - `forward`: the unconditional filter with weights integrated out
 //!
@@ -17,3 +18,4 @@ pub mod hilbert;
 pub mod inducing;
 pub(crate) mod regression;
 pub(crate) mod selection;
+pub(crate) mod statistics_cache;

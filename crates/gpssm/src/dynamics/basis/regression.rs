@@ -23,7 +23,7 @@ use crate::linalg::small;
 use crate::points::Points;
 
 /// The features of p state dimensions that share one set of weights.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Design {
     bases: Vec<Basis>,
     /// Process noise covariance, row-major.
@@ -33,6 +33,12 @@ pub(crate) struct Design {
     n_weights: usize,
     /// Whether the noise differs from point to point.
     corrected: bool,
+}
+
+/// What stands before unit features and unit noise.
+pub(crate) struct Amplitudes {
+    features: Vec<f64>,
+    noise_sd: f64,
 }
 
 /// Whitened rows of some points.
@@ -55,6 +61,24 @@ impl Design {
             return Err(NotPositiveDefinite { order: bases.len(), index: 0 }.into());
         }
         Ok(Self { bases, noise, noise_chol, n_weights, corrected })
+    }
+
+    /// The same features with amplitude one, and unit noise if that is a number that all points share; and the amplitudes
+    /// and noise that were taken out, for `Statistics::rescaled`.
+    pub(crate) fn unit(self) -> (Self, Amplitudes) {
+        let mut amplitudes = Vec::with_capacity(self.n_weights);
+        let bases = self.bases.into_iter().map(|basis| {
+            let (basis, own) = basis.unit();
+            amplitudes.extend(own);
+            basis
+        });
+        let mut unit = Self { bases: bases.collect(), ..self };
+        let mut noise_sd = 1.0;
+        if unit.p() == 1 && !unit.corrected {
+            noise_sd = unit.noise_chol[0];
+            (unit.noise[0], unit.noise_chol[0]) = (1.0, 1.0);
+        }
+        (unit, Amplitudes { features: amplitudes, noise_sd })
     }
 
     /// State dimensions.
@@ -166,6 +190,7 @@ impl Design {
 }
 
 /// Sums over pairs: I + A (lower triangle), b, sum of rho^2 and of log |L_N|, and how many rows.
+#[derive(Debug)]
 pub(crate) struct Statistics {
     pub gram: Dense,
     pub b: Vec<f64>,
@@ -188,6 +213,30 @@ impl Statistics {
             column[0] = 1.0;
         }
         Self { gram, b: vec![0.0; n_weights], square: 0.0, log_noise: 0.0, n: 0 }
+    }
+
+    /// A alone, to be rescaled.
+    pub(super) fn without_prior(n_weights: usize) -> Self {
+        let mut statistics = Self::new(n_weights);
+        (0..n_weights).for_each(|j| *statistics.gram.get_mut(j, j) = 0.0);
+        statistics
+    }
+
+    /// What sums over unit features (A alone) are with amplitudes: A becomes I + D A D and b becomes D b.
+    pub(super) fn rescaled(&self, Amplitudes { features, noise_sd }: &Amplitudes) -> Self {
+        let scale: Vec<f64> = features.iter().map(|a| a / noise_sd).collect();
+        let mut rescaled = Self::new(scale.len());
+        for (j, own) in scale.iter().enumerate() {
+            let column = rescaled.gram.lower_column_mut(j).iter_mut().zip(self.gram.lower_column(j));
+            for ((value, unit), other) in column.zip(&scale[j..]) {
+                *value += own * unit * other;
+            }
+        }
+        rescaled.b = self.b.iter().zip(&scale).map(|(b, a)| a * b / noise_sd).collect();
+        rescaled.square = self.square / (noise_sd * noise_sd);
+        rescaled.log_noise = self.log_noise + self.n as f64 * noise_sd.ln();
+        rescaled.n = self.n;
+        rescaled
     }
 
     /// Adds the pairs in `range`; `dims` are the block's dimensions.
