@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How the bands of a free run differ from those of the model itself; a part of the run.
 ///
-/// What the model says is widened by a factor and put together with what a constant says, as one would join two independent
+/// What the model says is stretched by a factor and put together with what a constant says, as one would join two independent
 /// measurements: 1 / side^2 = 1 / (scale * own side)^2 + 1 / (constant's side)^2. A model that knows
 /// more than a constant is left alone by this, and one whose paths drift apart without end gets the constant's bands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

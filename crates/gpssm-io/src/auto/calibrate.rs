@@ -1,24 +1,26 @@
 //! How wide bands of free runs must be, from free runs of the chosen model over parts that it did not see.
 //!
 //! A record to come differs from the training record about as much as its thirds differ from one another. The model learns
-//! from each third and runs free over the two others. The third that fares worst says by how much the model's own bands are
-//! widened, or the trial that learned from three fifths, whichever asks for more. Pooled over the thirds, or from
+//! from each third and runs free over the two others. The middle one of the three says by how much the model's own bands are
+//! too narrow or too wide, or the trial that learned from three fifths, whichever asks for more. Pooled over the thirds, or from
 //! three fifths alone, bands were too narrow on records that change (gas furnace); from thirds alone they are on others,
-//! as a model that knows less has wider bands of its own (dryer).
+//! as a model that knows less has wider bands of its own (dryer); with the worst third they held everything where one third is
+//! unlike the rest (silverbox).
 
 use gpssm::Record;
 
+use super::rounds::each;
 use super::trial::{self, Effort, Outcome};
-use super::{Trial, each, screen};
+use super::{Trial, screen};
 use crate::bands::Bands;
 
 const PARTS: usize = 3;
 /// The tails of bands need more draws and paths than the choice of a candidate.
-const EFFORT: Effort = Effort { chains: 1, draws: 40, paths: 200 };
+const EFFORT: Effort = Effort { chains: 1, draws: 40, paths: 200, threads: 1 };
 /// The bands' level.
 const LEVEL: f64 = 0.9;
-/// Bands are never scaled by less or more than this: they are widened, not narrowed.
-const LEAST: f64 = 1.0;
+/// Bands are never scaled by less or more than this: too wide does less harm than too narrow.
+const LEAST: f64 = 0.8;
 const MOST: f64 = 4.0;
 
 /// The bands of a candidate; none if no part of the record tells.
@@ -27,14 +29,21 @@ pub(super) fn bands(winner: &Trial, record: &Record) -> Option<Bands> {
     let n_init = candidate.memory();
     let folds = trial::parts(record, PARTS, n_init);
     let scales = each(&folds, |fold| scale(&trial::free_runs(candidate, fold, n_init, EFFORT)?));
-    let worst = scales.into_iter().flatten().chain(winner.scale).max_by(f64::total_cmp)?;
+    let asked = middle(scales.into_iter().flatten().collect()).into_iter().chain(winner.scale);
+    let scale = asked.max_by(f64::total_cmp)?;
     let constant: Vec<f64> = (0..record.n_y()).map(|k| Z * screen::spread(record, k)).collect();
     let known = constant.iter().all(|side| *side > 0.0);
     Some(Bands {
-        scale: worst.clamp(LEAST, MOST),
+        scale: scale.clamp(LEAST, MOST),
         constant: if known { constant } else { Vec::new() },
         range: if known { screen::range(record.sequences()) } else { Vec::new() },
     })
+}
+
+/// The middle one, the larger of two.
+fn middle(mut scales: Vec<f64>) -> Option<f64> {
+    scales.sort_unstable_by(f64::total_cmp);
+    scales.get(scales.len() / 2).copied()
 }
 
 /// 95 % quantile of the standard normal distribution.
@@ -61,5 +70,12 @@ mod tests {
         let inside = outcomes.iter().filter(|o| o.error <= scale * o.side).count();
         assert_eq!(inside, 91);
         assert_eq!(super::scale(&[]), None);
+    }
+
+    #[test]
+    fn one_odd_part_does_not_decide() {
+        assert_eq!(middle(vec![0.7, 0.3, 1.8]), Some(0.7));
+        assert_eq!(middle(vec![2.0, 1.0]), Some(2.0));
+        assert_eq!(middle(vec![]), None);
     }
 }

@@ -9,16 +9,17 @@
 //! The work is bounded by counting it, not by the clock, and random numbers are the same whatever the seed of the run: the
 //! choice depends on the record alone. Candidates that come close are tried again with more effort.
 //!
+//! - `candidates`: what is tried
 //! - `screen`: dead time and sampling, by linear least squares
 //! - `trial`: one candidate on held-out parts
+//! - `rounds`: all candidates, the best of them twice, and which of them is chosen
 //! - `calibrate`: how wide the bands of the chosen one must be
 
 mod calibrate;
+mod candidates;
+mod rounds;
 mod screen;
 mod trial;
-
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use crate::config::{RunConfig, States};
 use crate::free_run::Layout;
@@ -28,7 +29,6 @@ use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
 use gpssm::model::kernel::{ConstantSpec, LinearSpec, StationarySpec};
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{Predictor, SensorNoiseSpec, SensorSpec};
-use gpssm::posterior::baseline::Arx;
 use gpssm::{KernelSpec, Prior, Record, Sequence};
 
 /// A model that may be chosen.
@@ -70,6 +70,11 @@ impl Kernel {
             }
             Self::Given(spec) => spec.clone(),
         }
+    }
+
+    /// Whether free runs are those of a linear model.
+    fn is_linear(&self) -> bool {
+        matches!(self, Self::Linear | Self::Affine)
     }
 
     fn name(&self) -> &'static str {
@@ -148,18 +153,10 @@ impl Choice {
 const MOST_EXACT: usize = 600;
 /// Inducing inputs of a long record.
 const INDUCING: usize = 80;
-/// A more complex candidate must be better by this part.
-const WORTH: f64 = 0.03;
-/// Candidates within this part of the best are tried again with more effort; a first CRPS may be off by 10 % and more.
-const CLOSE: f64 = 0.25;
 /// Rows of a single sequence that are looked at; more of them would cost more than they tell.
-const MOST_ROWS: usize = 4000;
+const MOST_ROWS: usize = 3000;
 /// Rows of a record that is long enough to hold some out.
 const FEWEST_ROWS: usize = 30;
-/// Multiply-adds of all trials: a few minutes on two cores.
-const BUDGET: f64 = 6e12;
-/// The same for the second trials.
-const BUDGET_AGAIN: f64 = 3e12;
 /// Noise of a sensor that is taken as exact, relative to the spread of its output.
 const SENSOR_NOISE: f64 = 1e-3;
 /// Sweeps of a run whose states are held, where nothing else is asked for.
@@ -206,12 +203,12 @@ pub fn choose(
         }
     }
     let data = &Data { record: head, ..data.clone() };
-    let candidates = candidates(config, data, &mut choice.notes);
+    let candidates = candidates::candidates(config, data, &mut choice.notes);
     let n_init = candidates.iter().map(Candidate::memory).max().unwrap_or(1);
     let folds = trial::folds(&data.record, n_init);
     choice.constant_crps = trial::constant_crps(&folds, n_init);
-    choice.trials = run(&candidates, &data.record, &folds, n_init, on_progress);
-    choice.chosen = best(&choice.trials);
+    choice.trials = rounds::run(&candidates, &data.record, &folds, n_init, on_progress);
+    choice.chosen = rounds::best(&choice.trials);
     let Some(winner) = choice.winner().cloned() else {
         choice.notes.push("no candidate could be fitted: one state for each output, as without auto".into());
         return (chosen, choice);
@@ -235,22 +232,6 @@ pub fn choose(
         ));
     }
     (chosen, choice)
-}
-
-/// The first, unless a later one is better by [`WORTH`]; linear models stand before all others.
-fn best(trials: &[Trial]) -> Option<usize> {
-    let is_linear = |trial: &Trial| matches!(trial.candidate.kernel, Kernel::Linear | Kernel::Affine);
-    let (linear, others): (Vec<usize>, Vec<usize>) = (0..trials.len()).partition(|&i| is_linear(&trials[i]));
-    let mut best: Option<(usize, f64)> = None;
-    for i in linear.into_iter().chain(others) {
-        if trials[i].again
-            && let Some(crps) = trials[i].crps
-            && best.is_none_or(|(_, lowest)| crps < (1.0 - WORTH) * lowest)
-        {
-            best = Some((i, crps));
-        }
-    }
-    best.map(|(i, _)| i)
 }
 
 /// The first rows of a long record.
@@ -321,217 +302,7 @@ fn dynamics(kernel: &Kernel, n_z: usize, n_rows: usize, inducing: usize) -> Dyna
     }
 }
 
-/// Output and input lags of candidates beside those of linear models, the simpler first.
-const SHAPES: [(usize, usize); 5] = [(1, 1), (1, 3), (2, 4), (4, 5), (9, 9)];
-/// As many of them are tried on every row of a record that is sampled fast.
-const FAST_SHAPES: usize = 3;
-/// The same for thinned records.
-const THINNED: [(usize, usize); 3] = [(1, 2), (2, 3), (3, 3)];
-
-/// Largest order of a linear model.
-const MOST_ORDER: usize = 10;
-
-fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String>) -> Vec<Candidate> {
-    let record = &data.record;
-    let has_inputs = !data.inputs.is_empty();
-    let delay = match (config.data.delay, has_inputs) {
-        (Some(delay), _) => delay,
-        (None, true) => {
-            let delay = screen::delay(record);
-            notes.push(match delay {
-                0 => "an input acts on the output of its own row (delay 0)".into(),
-                1 => "inputs act one row later (delay 1)".into(),
-                _ => format!("inputs act {delay} rows later (delay {delay})"),
-            });
-            delay
-        }
-        (None, false) => 1,
-    };
-    let thinnings = match config.data.every {
-        Some(_) => Vec::new(),
-        None => screen::thinnings(record),
-    };
-    if let Some(last) = thinnings.last() {
-        notes.push(format!(
-            "outputs change little from row to row: thinning is tried, up to every {last}th row"
-        ));
-    }
-    let kernels = match &config.model.kernel {
-        Some(kernel) => vec![Kernel::Given(kernel.clone())],
-        None => vec![Kernel::Linear, Kernel::Affine, Kernel::Smooth],
-    };
-    let rows: usize = record.sequences().iter().map(Sequence::n_rows).sum();
-    let mut candidates: Vec<Candidate> = Vec::new();
-    let mut add = |(lags, input_lags): (usize, usize), every: usize, delay: usize| {
-        let lags = config.model.lags.unwrap_or(lags);
-        let input_lags = config.data.input_lags.unwrap_or(if has_inputs { input_lags } else { 0 });
-        // Enough rows for each coefficient of the linear part, with a part of them held out.
-        let regressors = (lags + 1) * data.outputs.len() + (input_lags + 1) * data.inputs.len();
-        if config.model.lags.is_none() && rows / every < 5 * regressors {
-            return;
-        }
-        for kernel in &kernels {
-            let layout = Layout { window: Window { lags: input_lags, delay }, every };
-            let candidate = Candidate { lags, layout, kernel: kernel.clone() };
-            if !candidates.contains(&candidate) {
-                candidates.push(candidate);
-            }
-        }
-    };
-    // Where rows are alike, many of them in a row tell little.
-    let n_shapes = if thinnings.is_empty() { SHAPES.len() } else { FAST_SHAPES };
-    // The linear models that one would compare with come first: anything else must be better than those.
-    let arx = [Arx::fit_for_free_runs(record, MOST_ORDER), Arx::fit(record, MOST_ORDER)];
-    for order in arx.into_iter().flatten().map(|arx| arx.order()) {
-        let delay = config.data.delay.unwrap_or(delay.min(1));
-        add((order - 1, order.saturating_sub(delay)), 1, delay);
-    }
-    SHAPES[..n_shapes].iter().for_each(|shape| add(*shape, 1, delay));
-    for &every in &thinnings {
-        // A dead time in rows of the file is shorter in thinned rows; the first of them covers it.
-        THINNED.iter().for_each(|shape| add(*shape, every, delay));
-    }
-    for candidate in candidates.iter_mut().filter(|candidate| candidate.layout.every > 1) {
-        let window = &mut candidate.layout.window;
-        window.delay = window.delay.div_ceil(candidate.layout.every).min(window.delay);
-    }
-    if candidates.is_empty() {
-        let layout = Layout { window: Window { lags: 0, delay }, every: 1 };
-        candidates.extend(kernels.iter().map(|kernel| Candidate { lags: 0, layout, kernel: kernel.clone() }));
-    }
-    within_budget(candidates, record)
-}
-
-/// As many of the candidates as the budget allows, at least one.
-fn within_budget(candidates: Vec<Candidate>, record: &Record) -> Vec<Candidate> {
-    let mut left = BUDGET;
-    let mut kept = Vec::new();
-    for candidate in candidates {
-        let cost = trial::cost(&candidate, record);
-        if kept.is_empty() || cost <= left {
-            left -= cost;
-            kept.push(candidate);
-        }
-    }
-    kept
-}
-
-/// All trials, in threads; the result does not depend on their number. Candidates that came close to the best are tried again
-/// with more effort.
-fn run(
-    candidates: &[Candidate],
-    record: &Record,
-    folds: &[trial::Fold],
-    n_init: usize,
-    on_progress: &(dyn Fn(usize, usize) -> bool + Sync),
-) -> Vec<Trial> {
-    let done = AtomicUsize::new(0);
-    let attempt = |which: &[usize], effort: trial::Effort| -> Vec<Trial> {
-        let total = done.load(Ordering::Relaxed) + which.len();
-        let trials = each(which, |&i| {
-            if !on_progress(done.load(Ordering::Relaxed), total) {
-                return None;
-            }
-            let trial = trial::run(&candidates[i], folds, n_init, effort);
-            done.fetch_add(1, Ordering::Relaxed);
-            Some(trial)
-        });
-        trials.into_iter().flatten().collect()
-    };
-    let costs: Vec<f64> = candidates.iter().map(|candidate| trial::cost(candidate, record)).collect();
-    let all: Vec<usize> = (0..candidates.len()).collect();
-    let mut trials = attempt(&all, trial::FIRST);
-    let close = close(&trials, &costs);
-    for (&i, trial) in close.iter().zip(attempt(&close, trial::SECOND)) {
-        trials[i] = Trial { again: true, ..trial };
-    }
-    trials
-}
-
-/// The trials that came close to the best, as many as the budget allows with the best first, at least one; in their order.
-fn close(trials: &[Trial], costs: &[f64]) -> Vec<usize> {
-    let mut ranked: Vec<(f64, usize)> =
-        trials.iter().enumerate().filter_map(|(i, trial)| Some((trial.crps?, i))).collect();
-    ranked.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let lowest = ranked.first().map_or(0.0, |(crps, _)| *crps);
-    let mut left = BUDGET_AGAIN;
-    let mut close = Vec::new();
-    for (_, i) in ranked.into_iter().filter(|(crps, _)| *crps <= (1.0 + CLOSE) * lowest) {
-        // The best is tried whatever it costs.
-        let cost = if close.is_empty() { 0.0 } else { f64::from(trial::SECOND.chains) * costs[i] };
-        if cost <= left {
-            left -= cost;
-            close.push(i);
-        }
-    }
-    close.sort_unstable();
-    close
-}
-
-/// What `work` makes of each item, in threads and in order.
-fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let found: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    std::thread::scope(|scope| {
-        for _ in 0..cores.min(items.len()) {
-            scope.spawn(|| {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(i) else { break };
-                    let made = work(item);
-                    found.lock().unwrap_or_else(PoisonError::into_inner).push((i, made));
-                }
-            });
-        }
-    });
-    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.sort_by_key(|(i, _)| *i);
-    found.into_iter().map(|(_, made)| made).collect()
-}
-
 /// Whether a configuration leaves the model open.
 pub fn is_asked_for(config: &RunConfig) -> bool {
     config.model.states == Some(States::Auto)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Seen failing when candidates were taken in the order of the list.
-    #[test]
-    fn linear_models_must_be_beaten() {
-        let layout = Layout { window: Window { lags: 1, delay: 1 }, every: 1 };
-        let trial = |kernel: Kernel, crps: f64| Trial {
-            candidate: Candidate { lags: 1, layout, kernel },
-            crps: Some(crps),
-            rmse: 0.0,
-            coverage: 0.0,
-            scale: None,
-            again: true,
-        };
-        let mut trials = vec![
-            trial(Kernel::Linear, 1.08),
-            trial(Kernel::Smooth, 0.987),
-            trial(Kernel::Linear, 0.966),
-            trial(Kernel::Affine, 0.95),
-        ];
-        assert_eq!(best(&trials), Some(2));
-        trials.push(trial(Kernel::Smooth, 0.93));
-        assert_eq!(best(&trials), Some(4));
-        trials.push(Trial { again: false, ..trial(Kernel::Smooth, 0.5) });
-        assert_eq!(best(&trials), Some(4));
-        trials.pop();
-        trials[4].crps = None;
-        assert_eq!(best(&trials[3..]), Some(0));
-        assert_eq!(best(&trials[4..]), None);
-        // Tried again: those near the best, and of dear ones the best only.
-        let cheap = [1.0; 5];
-        assert_eq!(close(&trials, &cheap), [0, 1, 2, 3]);
-        assert_eq!(close(&trials[..3], &[BUDGET_AGAIN, 0.0, BUDGET_AGAIN]), [1, 2]);
-        trials[0].crps = Some(1.5);
-        assert_eq!(close(&trials, &cheap), [1, 2, 3]);
-        assert!(close(&trials[4..], &cheap).is_empty());
-    }
 }

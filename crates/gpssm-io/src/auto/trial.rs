@@ -9,7 +9,7 @@ use gpssm::posterior::score::baseline_scores;
 use gpssm::posterior::simulate::SimulateOptions;
 use gpssm::{Functions, MemorySink, Model, Problem, Record, Sequence, Settings, sample};
 
-use super::{Candidate, Kernel, Trial, calibrate, dynamics, exact_sensor, screen};
+use super::{Candidate, Trial, calibrate, dynamics, exact_sensor, screen};
 use crate::free_run::free_run;
 
 /// Part of the record that a trial is fitted to.
@@ -23,12 +23,14 @@ pub(super) struct Effort {
     pub draws: u64,
     /// Simulated paths.
     pub paths: usize,
+    /// Threads for the chains; they change nothing but the time.
+    pub threads: usize,
 }
 
 /// Enough to see which candidates are near the best.
-pub(super) const FIRST: Effort = Effort { chains: 1, draws: 8, paths: 48 };
+pub(super) const FIRST: Effort = Effort { chains: 1, draws: 8, paths: 48, threads: 1 };
 /// Enough to tell those apart: hyper-parameters may have several modes, and a fit will pool its chains too.
-pub(super) const SECOND: Effort = Effort { chains: 4, draws: 8, paths: 192 };
+pub(super) const SECOND: Effort = Effort { chains: 4, draws: 8, paths: 192, threads: 1 };
 /// Whatever the seed of the run: what is chosen depends on the record alone.
 const SEED: u64 = 0;
 /// Inducing inputs of a trial.
@@ -85,22 +87,20 @@ fn piece(sequence: &Sequence, from: usize, to: usize) -> Option<Sequence> {
     Sequence::new(y, u).ok()
 }
 
-/// Multiply-adds of a trial on a record, roughly: some four evidences for each hyper-parameter of each update.
+/// Multiply-adds of a trial on a record, roughly: some four evidences for each hyper-parameter of each update. With a finite
+/// basis those of linear and constant parts cost nearly nothing.
 pub(super) fn cost(candidate: &Candidate, record: &Record) -> f64 {
     let rows: usize = record.sequences().iter().map(Sequence::n_rows).sum();
     let n = FITTED * rows as f64 / candidate.layout.every as f64;
     let n_z = candidate.n_regressors(record);
     let regressors = n_z as f64;
-    let evidence = match dynamics(&candidate.kernel, n_z, n as usize, INDUCING) {
+    let (evidence, parameters) = match dynamics(&candidate.kernel, n_z, n as usize, INDUCING) {
         DynamicsSpec::Fic { inducing: InducingSpec::Greedy(inducing), .. } => {
-            n * (inducing as f64 + regressors).powi(2)
+            (n * (inducing as f64 + regressors).powi(2), regressors + 2.0)
         }
-        _ => n.powi(3) / 3.0 + 10.0 * regressors * n * n,
+        _ => (n.powi(3) / 3.0 + 10.0 * regressors * n * n, 2.0 * regressors + 3.0),
     };
-    let parameters = match candidate.kernel {
-        Kernel::Linear | Kernel::Affine => regressors + 2.0,
-        Kernel::Smooth | Kernel::Given(_) => 2.0 * regressors + 3.0,
-    };
+    let parameters = if candidate.kernel.is_linear() { parameters - regressors } else { parameters };
     2.0 * 40.0 * 4.0 * parameters * evidence
 }
 
@@ -211,7 +211,7 @@ fn fit(candidate: &Candidate, fold: &Fold, effort: Effort) -> Option<Posterior> 
         chains: effort.chains,
         tune: 0,
         draws: effort.draws,
-        threads: Some(1),
+        threads: Some(effort.threads),
         start_at: StartAt::Outputs,
         hold_states: true,
         ..Settings::default()

@@ -1,0 +1,107 @@
+//! Which models are tried.
+
+use gpssm::posterior::baseline::Arx;
+use gpssm::{Record, Sequence};
+
+use super::{Candidate, Kernel, screen, trial};
+use crate::config::RunConfig;
+use crate::free_run::Layout;
+use crate::table::{Data, Window};
+
+/// Multiply-adds of all trials: a few minutes on two cores.
+const BUDGET: f64 = 6e12;
+/// Output and input lags of candidates beside those of linear models, the simpler first.
+const SHAPES: [(usize, usize); 5] = [(1, 1), (1, 3), (2, 4), (4, 5), (9, 9)];
+/// As many of them are tried on every row of a record that is sampled fast.
+const FAST_SHAPES: usize = 3;
+/// The same for thinned records.
+const THINNED: [(usize, usize); 3] = [(1, 2), (2, 3), (3, 3)];
+
+/// Largest order of a linear model.
+const MOST_ORDER: usize = 10;
+
+/// What is tried: linear models first, the simpler before the richer, as many as the budget allows.
+pub(super) fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String>) -> Vec<Candidate> {
+    let record = &data.record;
+    let has_inputs = !data.inputs.is_empty();
+    let delay = match (config.data.delay, has_inputs) {
+        (Some(delay), _) => delay,
+        (None, true) => {
+            let delay = screen::delay(record);
+            notes.push(match delay {
+                0 => "an input acts on the output of its own row (delay 0)".into(),
+                1 => "inputs act one row later (delay 1)".into(),
+                _ => format!("inputs act {delay} rows later (delay {delay})"),
+            });
+            delay
+        }
+        (None, false) => 1,
+    };
+    let thinnings = match config.data.every {
+        Some(_) => Vec::new(),
+        None => screen::thinnings(record),
+    };
+    if let Some(last) = thinnings.last() {
+        notes.push(format!(
+            "outputs change little from row to row: thinning is tried, up to every {last}th row"
+        ));
+    }
+    let kernels = match &config.model.kernel {
+        Some(kernel) => vec![Kernel::Given(kernel.clone())],
+        None => vec![Kernel::Linear, Kernel::Affine, Kernel::Smooth],
+    };
+    let rows: usize = record.sequences().iter().map(Sequence::n_rows).sum();
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut add = |(lags, input_lags): (usize, usize), every: usize, delay: usize| {
+        let lags = config.model.lags.unwrap_or(lags);
+        let input_lags = config.data.input_lags.unwrap_or(if has_inputs { input_lags } else { 0 });
+        // Enough rows for each coefficient of the linear part, with a part of them held out.
+        let regressors = (lags + 1) * data.outputs.len() + (input_lags + 1) * data.inputs.len();
+        if config.model.lags.is_none() && rows / every < 5 * regressors {
+            return;
+        }
+        for kernel in &kernels {
+            let layout = Layout { window: Window { lags: input_lags, delay }, every };
+            let candidate = Candidate { lags, layout, kernel: kernel.clone() };
+            if !candidates.contains(&candidate) {
+                candidates.push(candidate);
+            }
+        }
+    };
+    // Where rows are alike, many of them in a row tell little.
+    let n_shapes = if thinnings.is_empty() { SHAPES.len() } else { FAST_SHAPES };
+    // The linear models that one would compare with come first: anything else must be better than those.
+    let arx = [Arx::fit_for_free_runs(record, MOST_ORDER), Arx::fit(record, MOST_ORDER)];
+    for order in arx.into_iter().flatten().map(|arx| arx.order()) {
+        let delay = config.data.delay.unwrap_or(delay.min(1));
+        add((order - 1, order.saturating_sub(delay)), 1, delay);
+    }
+    SHAPES[..n_shapes].iter().for_each(|shape| add(*shape, 1, delay));
+    for &every in &thinnings {
+        // A dead time in rows of the file is shorter in thinned rows; the first of them covers it.
+        THINNED.iter().for_each(|shape| add(*shape, every, delay));
+    }
+    for candidate in candidates.iter_mut().filter(|candidate| candidate.layout.every > 1) {
+        let window = &mut candidate.layout.window;
+        window.delay = window.delay.div_ceil(candidate.layout.every).min(window.delay);
+    }
+    if candidates.is_empty() {
+        let layout = Layout { window: Window { lags: 0, delay }, every: 1 };
+        candidates.extend(kernels.iter().map(|kernel| Candidate { lags: 0, layout, kernel: kernel.clone() }));
+    }
+    within_budget(candidates, record)
+}
+
+/// As many of the candidates as the budget allows, at least one.
+fn within_budget(candidates: Vec<Candidate>, record: &Record) -> Vec<Candidate> {
+    let mut left = BUDGET;
+    let mut kept = Vec::new();
+    for candidate in candidates {
+        let cost = trial::cost(&candidate, record);
+        if kept.is_empty() || cost <= left {
+            left -= cost;
+            kept.push(candidate);
+        }
+    }
+    kept
+}
