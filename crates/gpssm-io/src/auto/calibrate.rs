@@ -62,6 +62,7 @@ pub(super) fn scale(outcomes: &[Outcome]) -> Option<f64> {
 mod tests {
     use super::*;
 
+    /// Seen failing with the median of the ratios.
     #[test]
     fn the_scale_holds_nine_tenths_of_the_outcomes() {
         let outcomes: Vec<Outcome> =
@@ -72,6 +73,7 @@ mod tests {
         assert_eq!(super::scale(&[]), None);
     }
 
+    /// Seen failing with the largest.
     #[test]
     fn one_odd_part_does_not_decide() {
         assert_eq!(middle(vec![0.7, 0.3, 1.8]), Some(0.7));

@@ -116,7 +116,7 @@ mod tests {
     use crate::free_run::Layout;
     use crate::table::Window;
 
-    /// Seen failing when candidates were taken in the order of the list.
+    /// Seen failing when candidates were taken in the order of the list, and when those far from the best were tried again.
     #[test]
     fn linear_models_must_be_beaten() {
         let layout = Layout { window: Window { lags: 1, delay: 1 }, every: 1 };

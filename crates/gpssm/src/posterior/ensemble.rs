@@ -237,6 +237,7 @@ mod tests {
         assert_eq!(samples.medians(), [1.0, 5.0]);
     }
 
+    /// Seen failing with the upper end left out.
     #[test]
     fn samples_are_clamped() {
         let samples = Ensemble::new(3, 1, 2, vec![0.0, 5.0, 1.0, 9.0, -3.0, 6.0]);

@@ -388,6 +388,7 @@ mod tests {
     use super::*;
 
     /// Bands of a Gaussian give its log density; a missing output says nothing.
+    /// Seen failing without the logarithm of the width.
     #[test]
     fn band_log_scores_are_those_of_a_gaussian() {
         let z = [-2.0, -1.0, 0.0, 1.0, 2.0].map(|z: f64| 1.644_853_626_951_472_2 * z / 1.8);

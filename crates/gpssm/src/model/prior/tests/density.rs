@@ -71,6 +71,11 @@ fn unusual_densities() {
     assert!((m - 3.0 - std::f64::consts::LN_2).abs() < 1e-5 && (p + std::f64::consts::LN_2).abs() < 1e-5);
     let (m, _) = median("v", None, Some(-2.0));
     assert!((m + 2.0 + std::f64::consts::LN_2).abs() < 1e-5);
+    // Seen failing with fractions counted from the wrong end.
+    let falling = LogDensity::formula("v", None, Some(-2.0));
+    for p in [0.1, 0.8] {
+        assert!((falling.quantile(p) - (-2.0 + f64::ln(p))).abs() < 1e-5);
+    }
     let (m, p) = median("if(v < 2, -inf, 0)", Some(0.0), Some(6.0));
     assert!((m - 4.0).abs() < 1e-5 && (p + 4f64.ln()).abs() < 1e-5, "{m} {p}");
     let sum = integrate_real(0.01, |v| {
