@@ -102,7 +102,7 @@ const PLAIN: [Plain; 7] = [
     Plain { name: "nile", y: "y", set: &[] },
     Plain { name: "sunspots_year", y: "y", set: &["model.lags=1"] },
     Plain { name: "hare_lynx", y: "hare,lynx", set: &[] },
-    Plain { name: "co2_weekly", y: "y", set: &["data.rows=[1885, 2284]"] },
+    Plain { name: "co2_weekly", y: "y", set: &["data.rows=[1885, 2284]", "model.lags=2"] },
     Plain { name: "blood", y: "wbc,plt,hct", set: &[] },
 ];
 
