@@ -540,6 +540,7 @@ _PARTS = (
     "parameters",
     "standardise",
     "symmetries",
+    "lead_in",
 )
 
 

@@ -147,6 +147,12 @@ fn model_lines(run: &Run, data: &Data) -> Vec<String> {
         };
         lines.push(format!("the sign of {} is free; draws are shown such that {rule}", flipped.join(", ")));
     }
+    if model.lead_in > 0 {
+        lines.push(format!(
+            "the first {} transitions of each sequence look back to before the record: nothing is learned from them",
+            model.lead_in
+        ));
+    }
     lines.push(match model.standardise {
         true => "data are standardised inside; all results are in the units of the data".to_owned(),
         false => "data are used as they are".to_owned(),

@@ -59,7 +59,13 @@ fn in_keys(chosen: &RunConfig, choice: &Choice) -> Value {
     let mut sections = Map::new();
     sections.insert(
         "model".into(),
-        json!({ "lags": model.lags, "kernel": model.kernel, "dynamics": model.dynamics, "sensor": model.sensor }),
+        json!({
+            "lags": model.lags,
+            "kernel": model.kernel,
+            "dynamics": model.dynamics,
+            "sensor": model.sensor,
+            "lead_in": model.lead_in,
+        }),
     );
     sections.insert(
         "sampler".into(),

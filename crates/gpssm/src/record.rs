@@ -14,6 +14,9 @@ pub struct Sequence {
     /// Row-major.
     y: Vec<f64>,
     u: Vec<f64>,
+    /// First transitions that f is not learned from.
+    #[serde(skip)]
+    lead_in: usize,
 }
 
 impl Sequence {
@@ -59,7 +62,7 @@ impl Sequence {
                 i / n_u
             )));
         }
-        Ok(Self { n_y, n_u, y, u })
+        Ok(Self { n_y, n_u, y, u, lead_in: 0 })
     }
 
     /// One output and at most one input.
@@ -76,6 +79,17 @@ impl Sequence {
     /// Transitions T = rows - 1.
     pub fn length(&self) -> usize {
         self.n_rows() - 1
+    }
+
+    /// The same rows, of which f is not learned from so many first transitions, or half of them if those are fewer.
+    pub(crate) fn with_lead_in(self, transitions: usize) -> Self {
+        let lead_in = transitions.min(self.length() / 2);
+        Self { lead_in, ..self }
+    }
+
+    /// First transitions that f is not learned from.
+    pub(crate) fn lead_in(&self) -> usize {
+        self.lead_in
     }
 
     /// Outputs.

@@ -142,6 +142,8 @@ pub struct ModelConfig {
     pub standardise: Option<bool>,
     /// Sign changes that the data cannot see, by default those of the states that no output shows.
     pub symmetries: Option<Vec<Symmetry>>,
+    /// Transitions at the beginning of each sequence that f is not learned from, where states are held on the outputs.
+    pub lead_in: Option<usize>,
 }
 
 /// One state.

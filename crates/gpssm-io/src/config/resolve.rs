@@ -274,6 +274,7 @@ pub(super) fn model(config: &ModelConfig, data: &Data) -> Result<Model, Wrong> {
     }
     model.parameters = config.parameters.clone();
     model.standardise = config.standardise.unwrap_or(true);
+    model.lead_in = config.lead_in.unwrap_or(0);
     let lag = |d: &usize| matches!(model.states[*d].transition, TransitionSpec::Lag { .. });
     let lags: Vec<usize> = (0..model.states.len()).filter(lag).collect();
     match &config.symmetries {

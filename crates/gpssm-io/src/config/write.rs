@@ -31,6 +31,7 @@ pub(super) fn to_toml(run: &Run) -> String {
     file.entry("sensor", &model.sensor);
     file.entry("initial", &model.initial);
     file.entry("symmetries", &model.symmetries);
+    file.entry("lead_in", &(model.lead_in > 0).then_some(model.lead_in));
     for (d, state) in model.states.iter().enumerate() {
         file.section("[[model.state]]");
         file.entry("name", &model.names.states.get(d));

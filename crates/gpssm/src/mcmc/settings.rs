@@ -128,6 +128,10 @@ impl Settings {
         if self.hold_states && self.start_at != StartAt::Outputs {
             return Err(Error::settings("hold_states", "needs start_at = outputs"));
         }
+        if !self.hold_states && problem.model().lead_in > 0 {
+            let message = "model.lead_in is for states that are held on the outputs; set it to true, or leave lead_in out";
+            return Err(Error::settings("hold_states", message));
+        }
         if self.hold_states && problem.record().has_missing() {
             let message = "outputs are missing, so the states cannot be held there; leave it out";
             return Err(Error::settings("hold_states", message));

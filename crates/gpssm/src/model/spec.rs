@@ -52,6 +52,14 @@ pub struct Model {
     /// Sign changes of states that the data cannot see, each with a rule that picks one sign.
     #[serde(default)]
     pub symmetries: Vec<Symmetry>,
+    /// Transitions at the beginning of each sequence that f is not learned from, at most half of them: what the model sees of
+    /// the past lies before the record there. Needs states that are held on the outputs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lead_in: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 fn yes() -> bool {

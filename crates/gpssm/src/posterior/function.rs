@@ -15,7 +15,7 @@ use crate::linalg::panels::{HEIGHT, TriangularPanels, padded};
 use crate::linalg::simd::dot;
 use crate::model::compile::Problem;
 use crate::points::Points;
-use crate::smc::filter::StateSpace;
+use crate::smc::filter::{SharedPairs, StateSpace};
 
 /// Points that are solved for at one time: their columns stay in the cache beside the factor.
 const CHUNK: usize = 96;
@@ -91,13 +91,11 @@ impl FunctionPosterior {
     pub(crate) fn new(problem: &Problem, theta: &[f64], paths: &[Vec<f64>]) -> Result<Self, Error> {
         let space = problem.bind(theta);
         let transition = &space.transition;
-        let n_x = problem.n_x();
-        let mut pairs = Pairs { n_x, points: Points::new(n_x + problem.model().n_u), residuals: Vec::new() };
+        let mut shared = SharedPairs::none(problem.n_x(), problem.model().n_u);
         for (path, sequence) in paths.iter().zip(problem.sequences()) {
-            let x = problem.path_to_internal(path);
-            transition.append_pairs(&x, |s| sequence.u(s), &mut pairs);
+            shared.add(transition, &problem.path_to_internal(path), sequence);
         }
-        Self::from_pairs(space, pairs)
+        Self::from_pairs(space, shared.0)
     }
 
     /// Given pairs; without any this is the prior of f.

@@ -341,8 +341,11 @@ fn simulate_batch(
             ys[i].extend_from_slice(&y[i * n_y..(i + 1) * n_y]);
         }
         if t + 1 < inputs.len() {
-            let given = followed(t + 1);
-            batch.step(&x, &u, options.process_noise, given.as_deref(), rngs, &mut next)?;
+            match followed(t + 1) {
+                // Nothing is learned of f where the past lies before the record.
+                Some(given) if t < problem.model().lead_in => next.copy_from_slice(&given),
+                given => batch.step(&x, &u, options.process_noise, given.as_deref(), rngs, &mut next)?,
+            }
             x.copy_from_slice(&next);
         }
     }

@@ -96,9 +96,11 @@ impl SharedPairs {
         Self(Pairs { n_x, points: Points::new(n_x + n_u), residuals: Vec::new() })
     }
 
-    /// Adds the pairs of a path x_{0:T} (row-major) of another sequence.
+    /// Adds the pairs of a path x_{0:T} (row-major) of another sequence, without its lead-in.
     pub fn add(&mut self, transition: &Transition, x: &[f64], sequence: &Sequence) {
-        transition.append_pairs(x, |s| sequence.u(s), &mut self.0);
+        let lead_in = sequence.lead_in();
+        let x = &x[lead_in * transition.n_x()..];
+        transition.append_pairs(x, |s| sequence.u(lead_in + s), &mut self.0);
     }
 }
 

@@ -147,7 +147,13 @@ mod tests {
     use super::*;
     use crate::mcmc::settings::StartAt;
     use crate::mcmc::start::find_start;
-    use crate::{Functions, Model};
+    use crate::model::kernel::StationarySpec;
+    use crate::model::scale_prior::ScalePrior;
+    use crate::model::spec::{FunctionSpec, InitialSpec, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec};
+    use crate::posterior::online::OnlineOptions;
+    use crate::posterior::predict::Target;
+    use crate::posterior::simulate::SimulateOptions;
+    use crate::{Functions, KernelSpec, MemorySink, Model, Points, Posterior, Prior, sample};
 
     fn problem(model: Model, y: &[f64]) -> Problem {
         Problem::new(model, &Functions::new(), Sequence::scalar(y, None).unwrap().into()).unwrap()
@@ -166,6 +172,71 @@ mod tests {
         }
         assert_eq!(start.state.sweep, 0);
         assert!(start.log_evidence.is_finite());
+    }
+
+    /// Rows that the model does not learn from may as well not be there: the same draws of theta and the same function as
+    /// from the rest of the record alone. Seen failing with inputs one row off, and with a lead-in that the
+    /// function or a free run ignores.
+    #[test]
+    fn nothing_is_learned_from_the_lead_in() {
+        const LEAD_IN: usize = 4;
+        let y: Vec<f64> = (0..30).map(|t| (0.7 * f64::from(t)).sin() + 0.1 * f64::from(t % 3)).collect();
+        let u: Vec<f64> = (0..30).map(|t| f64::from((t * t) % 7) / 3.0).collect();
+        let prior = || Prior::LogNormal { median: 1.0, sigma: 1.0 };
+        let kernel = StationarySpec { active: None, sigma_f: Some(prior()), ell: vec![prior(); 2] };
+        let mut model = Model {
+            process_noise: ProcessNoiseSpec::Diagonal(vec![ScalePrior::on_sd(prior())]),
+            sensor: SensorSpec::Gaussian {
+                mean: Predictor::default(),
+                noise: SensorNoiseSpec::Diagonal(vec![ScalePrior::on_sd(Prior::Fixed { value: 0.01 })]),
+            },
+            initial: InitialSpec::Gaussian { mean: vec![0.0], sd: vec![1.0] },
+            standardise: false,
+            ..Model::observed(1, 1)
+        };
+        let kernel = KernelSpec::SquaredExponential(kernel);
+        model.states[0].transition = TransitionSpec::Gp { kernel, mean: FunctionSpec::Identity };
+        let settings = Settings {
+            chains: 1,
+            tune: 3,
+            draws: 5,
+            start_at: StartAt::Outputs,
+            hold_states: true,
+            ..Settings::default()
+        };
+        let fitted = |lead_in: usize, from: usize| {
+            let record = Sequence::scalar(&y[from..], Some(&u[from..])).unwrap().into();
+            let model = Model { lead_in, ..model.clone() };
+            let problem = Problem::new(model, &Functions::new(), record).unwrap();
+            let sink = MemorySink::new();
+            sample(&problem, &settings, &sink, &|_| true).unwrap();
+            let chains = sink.into_chains();
+            let posterior = Posterior::new(&problem, &chains).unwrap();
+            let mut z = Points::new(2);
+            z.push(&[0.3, 0.5]);
+            let f = posterior.predict_at(&z, Target::Function).unwrap();
+            // A new record begins with rows that the model does not learn from either: rows from 4 on are the same.
+            let rows = |values: &[f64], to: usize| -> Vec<Vec<f64>> {
+                (from..to).map(|t| vec![values[29 - t]]).collect()
+            };
+            let options = SimulateOptions { n_paths: 5, sensor_noise: false, ..SimulateOptions::default() };
+            let filter = OnlineOptions::default();
+            let (first, inputs) = (rows(&y, 8), rows(&u, 12));
+            let run =
+                posterior.simulate_from_record(&first, &inputs, &options, &filter, &|_, _| true).unwrap();
+            let last: Vec<f64> = (0..5).map(|path| run.y.sample(path)[11 - from]).collect();
+            (chains[0].theta.clone(), f.mean(0).to_vec(), f.sd(0, 0), last)
+        };
+        assert_eq!(fitted(LEAD_IN, 0), fitted(0, LEAD_IN));
+        assert_ne!(fitted(LEAD_IN, 0), fitted(0, 0));
+        // At most half of a sequence is left out.
+        assert_eq!(fitted(25, 0), fitted(14, 0));
+
+        let record = Sequence::scalar(&y, Some(&u)).unwrap().into();
+        let problem = Problem::new(Model { lead_in: LEAD_IN, ..model }, &Functions::new(), record).unwrap();
+        let drawn = Settings { hold_states: false, ..settings };
+        let error = drawn.check(&problem).unwrap_err();
+        assert!(error.to_string().contains("lead_in is for states that are held"), "{error}");
     }
 
     #[test]

@@ -101,7 +101,9 @@ impl Problem {
         let mut table = compiler.table;
         table.attach(functions)?;
         let sequences = record.sequences().iter().map(|sequence| {
-            sequence.mapped(|k, y| scaling.y.to_internal(k, y), |c, u| scaling.u.to_internal(c, u))
+            let internal =
+                sequence.mapped(|k, y| scaling.y.to_internal(k, y), |c, u| scaling.u.to_internal(c, u));
+            internal.with_lead_in(model.lead_in)
         });
         let sequences = sequences.collect();
         let basis = None;
