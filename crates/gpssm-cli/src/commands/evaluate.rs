@@ -209,7 +209,8 @@ pub fn evaluate(
     let learned = Learned::open(&store, DrawArgs { max_draws: 200, seed: 1 })?;
     warn_of_chains(&learned);
     let layout = Layout::of(&config.data.columns());
-    let memory = (config.model.lags.unwrap_or(0) + 1) * layout.every;
+    let reach = layout.window.lags + layout.window.delay;
+    let memory = (config.model.lags.unwrap_or(0) + 1).max(reach) * layout.every;
     let (sequence, n_init, initial) = match args.initial {
         From::First => {
             let n_init = args.n_init.unwrap_or(memory.max(FEWEST_INIT)).min(test.n_rows() - 5);
@@ -217,8 +218,7 @@ pub fn evaluate(
             (test.clone(), n_init, initial)
         }
         From::Last => {
-            let reach = (layout.window.lags + layout.window.delay) * layout.every;
-            let (sequence, n_init) = following(&training, &test, memory.max(reach).max(FEWEST_BEFORE))?;
+            let (sequence, n_init) = following(&training, &test, memory.max(FEWEST_BEFORE))?;
             (sequence, n_init, "free run from the last state of the training part".into())
         }
     };

@@ -19,8 +19,10 @@ const PARTS: usize = 3;
 const EFFORT: Effort = Effort { chains: 1, draws: 40, paths: 200, threads: 1 };
 /// The bands' level.
 const LEVEL: f64 = 0.9;
-/// Bands are never scaled by less or more than this: too wide does less harm than too narrow.
-const LEAST: f64 = 0.8;
+/// Records to come ask for a little more than parts of the training record do.
+const NEW_RECORD: f64 = 1.1;
+/// Bands are never scaled by less or more than this.
+const LEAST: f64 = 0.3;
 const MOST: f64 = 4.0;
 
 /// The bands of a candidate; none if no part of the record tells.
@@ -34,7 +36,7 @@ pub(super) fn bands(winner: &Trial, record: &Record) -> Option<Bands> {
     let constant: Vec<f64> = (0..record.n_y()).map(|k| Z * screen::spread(record, k)).collect();
     let known = constant.iter().all(|side| *side > 0.0);
     Some(Bands {
-        scale: scale.clamp(LEAST, MOST),
+        scale: (NEW_RECORD * scale).clamp(LEAST, MOST),
         constant: if known { constant } else { Vec::new() },
         range: if known { screen::range(record.sequences()) } else { Vec::new() },
     })

@@ -11,9 +11,9 @@ use crate::table::{Data, Window};
 /// Multiply-adds of all trials: a few minutes on two cores.
 const BUDGET: f64 = 6e12;
 /// Output and input lags of candidates beside those of linear models, the simpler first.
-const SHAPES: [(usize, usize); 5] = [(1, 1), (1, 3), (2, 4), (4, 5), (9, 9)];
+const SHAPES: [(usize, usize); 6] = [(0, 0), (1, 1), (1, 3), (2, 4), (4, 5), (9, 9)];
 /// As many of them are tried on every row of a record that is sampled fast.
-const FAST_SHAPES: usize = 3;
+const FAST_SHAPES: usize = 4;
 /// The same for thinned records.
 const THINNED: [(usize, usize); 3] = [(1, 2), (2, 3), (3, 3)];
 

@@ -105,6 +105,12 @@ impl Candidate {
         (self.lags + 1) * record.n_y() + self.layout.window.n_values() * record.n_u()
     }
 
+    /// First transitions that look back to before the record, in rows of the model: nothing is learned from them.
+    fn lead_in(&self) -> usize {
+        let Window { lags, delay } = self.layout.window;
+        self.lags.max((lags + delay).saturating_sub(1))
+    }
+
     /// Rows of the file that a state and its inputs reach back over.
     pub fn memory(&self) -> usize {
         let window = self.layout.window;
@@ -208,7 +214,7 @@ pub fn choose(
     let folds = trial::folds(&data.record, n_init);
     choice.constant_crps = trial::constant_crps(&folds, n_init);
     choice.trials = rounds::run(&candidates, &data.record, &folds, n_init, on_progress);
-    choice.chosen = rounds::best(&choice.trials);
+    choice.chosen = rounds::best(&choice.trials, &data.record);
     let Some(winner) = choice.winner().cloned() else {
         choice.notes.push("no candidate could be fitted: one state for each output, as without auto".into());
         return (chosen, choice);
@@ -262,6 +268,7 @@ fn settle(config: &mut RunConfig, candidate: &Candidate, data: &Data, given: &dy
     if !given("sampler.start_at") && !given("sampler.hold_states") {
         config.sampler.start_at = StartAt::Outputs;
         config.sampler.hold_states = true;
+        config.model.lead_in = Some(candidate.lead_in());
         if config.model.sensor.is_none() {
             config.model.sensor = Some(exact_sensor(&data.record));
         }

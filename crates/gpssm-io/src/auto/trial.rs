@@ -27,8 +27,15 @@ pub(super) struct Effort {
     pub threads: usize,
 }
 
-/// Enough to see which candidates are near the best.
-pub(super) const FIRST: Effort = Effort { chains: 1, draws: 8, paths: 48, threads: 1 };
+/// Multiply-adds that the first trial of a candidate may take where several chains are affordable.
+const CHEAP: f64 = 5e10;
+
+/// Enough to see which candidates are near the best: one chain, or several where they cost little, as on thinned records.
+pub(super) fn first_effort(cost: f64) -> Effort {
+    let chains = (CHEAP / cost).clamp(1.0, f64::from(SECOND.chains)) as u32;
+    Effort { chains, paths: 48 * chains as usize, ..SECOND }
+}
+
 /// Enough to tell those apart: hyper-parameters may have several modes, and a fit will pool its chains too.
 pub(super) const SECOND: Effort = Effort { chains: 4, draws: 8, paths: 192, threads: 1 };
 /// Whatever the seed of the run: what is chosen depends on the record alone.
@@ -205,6 +212,7 @@ fn fit(candidate: &Candidate, fold: &Fold, effort: Effort) -> Option<Posterior> 
     }
     let n_z = model.states.len() + record.n_u();
     model.dynamics = dynamics(&candidate.kernel, n_z, record.n_transitions(), INDUCING);
+    model.lead_in = candidate.lead_in();
     let problem = Problem::new(model, &Functions::new(), record).ok()?;
     let settings = Settings {
         seed: SEED,
