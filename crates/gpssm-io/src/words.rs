@@ -149,7 +149,7 @@ fn model_lines(run: &Run, data: &Data) -> Vec<String> {
     }
     if model.lead_in > 0 {
         lines.push(format!(
-            "the first {} transitions of each sequence look back to before the record: nothing is learned from them",
+            "in the first {} rows of each sequence the past is not known: nothing is learned from them",
             model.lead_in
         ));
     }

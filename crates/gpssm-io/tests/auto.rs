@@ -93,7 +93,7 @@ fn a_dead_time_is_found_and_used() {
     assert!((0.4..0.8).contains(&constant) && winner.crps.unwrap() < 0.3 * constant, "{choice:?}");
     // What was learned of the bands goes into the run file and comes back.
     let bands = chosen.bands.clone().unwrap();
-    assert!((0.8..4.0).contains(&bands.scale) && bands.constant.len() == 1, "{bands:?}");
+    assert!((0.3..4.0).contains(&bands.scale) && bands.constant.len() == 1, "{bands:?}");
     let range = y.iter().fold((f64::MAX, f64::MIN), |(low, high), y| (low.min(*y), high.max(*y)));
     let width = range.1 - range.0;
     assert_eq!(bands.range, [(range.0 - width, range.1 + width)]);

@@ -87,8 +87,8 @@ impl Sequence {
         Self { lead_in, ..self }
     }
 
-    /// First transitions that f is not learned from.
-    pub(crate) fn lead_in(&self) -> usize {
+    /// First transitions that f is not learned from; none in a record as it was given, see [`crate::Model::lead_in`].
+    pub fn lead_in(&self) -> usize {
         self.lead_in
     }
 
@@ -126,7 +126,8 @@ impl Sequence {
     #[must_use]
     pub fn head(&self, n_rows: usize) -> Self {
         let n_rows = n_rows.min(self.n_rows());
-        Self { y: self.y[..n_rows * self.n_y].to_vec(), u: self.u[..n_rows * self.n_u].to_vec(), ..*self }
+        let (y, u) = (self.y[..n_rows * self.n_y].to_vec(), self.u[..n_rows * self.n_u].to_vec());
+        Self { y, u, ..*self }.with_lead_in(self.lead_in)
     }
 
     /// The rows from `first` on, the outputs of that row left out.
@@ -134,6 +135,7 @@ impl Sequence {
         let mut tail =
             Self { y: self.y[first * self.n_y..].to_vec(), u: self.u[first * self.n_u..].to_vec(), ..*self };
         tail.y[..self.n_y].fill(f64::NAN);
+        tail.lead_in = 0;
         tail
     }
 

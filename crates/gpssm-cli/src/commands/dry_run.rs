@@ -31,6 +31,7 @@ fn seconds_per_sweep(problem: &Problem, settings: &Settings) -> Result<Option<f6
         return Ok(None);
     };
     let mut chain = Chain::new(&problem, settings.filter_options(), settings.seed, 0, start.state);
+    chain.hold_states = settings.hold_states;
     let began = Instant::now();
     let mut sweeps = 0u32;
     while sweeps < 10 && began.elapsed().as_secs_f64() < ENOUGH {

@@ -225,7 +225,7 @@ fn choice_in_words(choice: &Choice) -> String {
     if !choice.trials.is_empty() {
         text += &table.render();
         text += "(errors relative to the spread of the outputs; the sensor is taken as exact, states are past outputs; \
-                 candidates that came close were tried again with more effort, and one of them was chosen)\n";
+                 candidates that came close were tried with more effort, and one of them was chosen)\n";
     }
     text
 }

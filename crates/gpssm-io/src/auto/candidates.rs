@@ -20,7 +20,7 @@ const THINNED: [(usize, usize); 3] = [(1, 2), (2, 3), (3, 3)];
 /// Largest order of a linear model.
 const MOST_ORDER: usize = 10;
 
-/// What is tried: linear models first, the simpler before the richer, as many as the budget allows.
+/// What is tried, as much of it as the budget allows, what stands first before the rest.
 pub(super) fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String>) -> Vec<Candidate> {
     let record = &data.record;
     let has_inputs = !data.inputs.is_empty();
@@ -37,6 +37,16 @@ pub(super) fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String
         }
         (None, false) => 1,
     };
+    // Under feedback an input tells its own row's output without acting on it, so later inputs stay in the list.
+    let at_once = config.data.delay.is_none() && has_inputs && delay == 1 && screen::acts_at_once(record);
+    if at_once {
+        notes.push(
+            "a part of the inputs acts on the output of its own row, or a controller made them from it: delay 0 is tried, too; \
+             give --delay 1 if they were made by a controller"
+                .into(),
+        );
+    }
+    let delays = if at_once { vec![1, 0] } else { vec![delay] };
     let thinnings = match config.data.every {
         Some(_) => Vec::new(),
         None => screen::thinnings(record),
@@ -70,13 +80,17 @@ pub(super) fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String
     };
     // Where rows are alike, many of them in a row tell little.
     let n_shapes = if thinnings.is_empty() { SHAPES.len() } else { FAST_SHAPES };
-    // The linear models that one would compare with come first: anything else must be better than those.
+    // The linear models that one would compare with must be among them.
     let arx = [Arx::fit_for_free_runs(record, MOST_ORDER), Arx::fit(record, MOST_ORDER)];
     for order in arx.into_iter().flatten().map(|arx| arx.order()) {
-        let delay = config.data.delay.unwrap_or(delay.min(1));
-        add((order - 1, order.saturating_sub(delay)), 1, delay);
+        for &delay in &delays {
+            let delay = config.data.delay.unwrap_or(delay.min(1));
+            add((order - 1, order.saturating_sub(delay)), 1, delay);
+        }
     }
-    SHAPES[..n_shapes].iter().for_each(|shape| add(*shape, 1, delay));
+    for shape in &SHAPES[..n_shapes] {
+        delays.iter().for_each(|&delay| add(*shape, 1, delay));
+    }
     for &every in &thinnings {
         // A dead time in rows of the file is shorter in thinned rows; the first of them covers it.
         THINNED.iter().for_each(|shape| add(*shape, every, delay));

@@ -131,7 +131,7 @@ pub struct Trial {
     pub coverage: f64,
     /// Factor with which these bands would have held nine tenths.
     pub scale: Option<f64>,
-    /// Tried with more effort, having come close to the best with less; one of these is chosen.
+    /// Came close to the best, and was tried with all the effort; one of these is chosen.
     pub again: bool,
 }
 
@@ -268,10 +268,12 @@ fn settle(config: &mut RunConfig, candidate: &Candidate, data: &Data, given: &dy
     if !given("sampler.start_at") && !given("sampler.hold_states") {
         config.sampler.start_at = StartAt::Outputs;
         config.sampler.hold_states = true;
-        config.model.lead_in = Some(candidate.lead_in());
         if config.model.sensor.is_none() {
             config.model.sensor = Some(exact_sensor(&data.record));
         }
+    }
+    if config.sampler.hold_states {
+        config.model.lead_in.get_or_insert(candidate.lead_in());
     }
     if !given("sampler.tune") {
         config.sampler.tune = TUNE;

@@ -43,9 +43,13 @@ pub(super) fn run(
     let all: Vec<usize> = (0..candidates.len()).collect();
     let mut trials = attempt(&all, &|i| trial::first_effort(costs[i]));
     let close = close(&trials, &costs);
-    for (&i, trial) in close.iter().zip(attempt(&close, &|_| trial::SECOND)) {
-        trials[i] = Trial { again: true, ..trial };
+    // What had all the effort already would come out the same.
+    let (full, weak): (Vec<usize>, Vec<usize>) =
+        close.iter().partition(|&&i| trial::first_effort(costs[i]).chains == trial::SECOND.chains);
+    for (&i, trial) in weak.iter().zip(attempt(&weak, &|_| trial::SECOND)) {
+        trials[i] = trial;
     }
+    full.into_iter().chain(weak).for_each(|i| trials[i].again = true);
     trials
 }
 

@@ -146,12 +146,16 @@ fn n_draws(input: &ReportInput, n_points: usize) -> usize {
     ((BUDGET / flops.max(1.0)) as usize).clamp(8, MOST_DRAWS)
 }
 
-/// Rows that are predicted: the first ones of every sequence, equally many where there are enough.
+/// Rows that are predicted: the first ones of every sequence after its lead-in, equally many where there are enough.
 fn predicted_rows(input: &ReportInput) -> Vec<(usize, usize)> {
-    let sequences = input.problem.record().sequences();
+    let sequences = input.problem.sequences();
     let share = (MOST_ROWS / sequences.len()).max(20);
     let rows = sequences.iter().take(MOST_ROWS / 20).enumerate();
-    rows.flat_map(|(s, sequence)| (1..sequence.n_rows().min(share + 1)).map(move |t| (s, t))).collect()
+    rows.flat_map(|(s, sequence)| {
+        let first = 1 + sequence.lead_in();
+        (first..sequence.n_rows().min(share + first)).map(move |t| (s, t))
+    })
+    .collect()
 }
 
 /// Values of every component of (x, u) that some draws visited, some thousands at the most; row-major.

@@ -128,10 +128,7 @@ impl Settings {
         if self.hold_states && self.start_at != StartAt::Outputs {
             return Err(Error::settings("hold_states", "needs start_at = outputs"));
         }
-        if !self.hold_states && problem.model().lead_in > 0 {
-            let message = "model.lead_in is for states that are held on the outputs; set it to true, or leave lead_in out";
-            return Err(Error::settings("hold_states", message));
-        }
+        self.check_lead_in(problem)?;
         if self.hold_states && problem.record().has_missing() {
             let message = "outputs are missing, so the states cannot be held there; leave it out";
             return Err(Error::settings("hold_states", message));
@@ -152,6 +149,16 @@ impl Settings {
             });
         }
         Ok(())
+    }
+
+    /// Refuses to draw states where some transitions do not count.
+    pub(crate) fn check_lead_in(&self, problem: &Problem) -> Result<(), Error> {
+        if self.hold_states || problem.model().lead_in == 0 {
+            return Ok(());
+        }
+        let message =
+            "model.lead_in is for states that are held on the outputs; set it to true, or leave lead_in out";
+        Err(Error::settings("hold_states", message))
     }
 
     /// Estimate of the memory that the sampler itself needs at its peak, draws not included.

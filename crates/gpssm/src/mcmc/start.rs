@@ -79,6 +79,7 @@ pub fn find_start(
     if settings.start_at == StartAt::Outputs {
         return outputs::find(problem, settings, chain, keep_going);
     }
+    settings.check_lead_in(problem)?;
     let stages = plan(problem, settings);
     let Some((last, early)) = stages.split_last() else { return Ok(None) };
     let n_islands = if early.is_empty() { 1 } else { ISLANDS };

@@ -30,7 +30,7 @@ pub struct Ranked {
 }
 
 /// Models by their mean one-step log score on a record, best first; the first `n_init` rows are filtered but not
-/// scored, and rows without an observed output are left out.
+/// scored, nor those whose past some model cannot know, and rows without an observed output are left out.
 pub fn compare(
     models: &[(&str, &Posterior)],
     sequence: &Sequence,
@@ -38,6 +38,8 @@ pub fn compare(
     options: &OnlineOptions,
     on_progress: &dyn Fn(usize, usize) -> bool,
 ) -> Result<Vec<Ranked>, Error> {
+    let lead_in = models.iter().map(|(_, posterior)| posterior.problem().model().lead_in).max().unwrap_or(0);
+    let n_init = if lead_in > 0 { n_init.max(lead_in + 1) } else { n_init };
     let scored: Vec<usize> =
         (n_init..sequence.n_rows()).filter(|&t| sequence.y(t).iter().any(|y| !y.is_nan())).collect();
     if scored.is_empty() {

@@ -174,7 +174,7 @@ impl Posterior {
             }
             let space = std::sync::Arc::new(posterior.space.clone());
             let filter = FunctionFilter::new(Box::new(function), space, x, options.proposal, rng);
-            functions.push((j, weights, history(filter, &record)));
+            functions.push((j, weights, history(filter, &record, self.problem().model().lead_in)));
         }
         let log_evidence: Vec<f64> = functions
             .iter()
@@ -316,8 +316,8 @@ fn filter_warnings(restarted: u64, effective: f64, functions: usize) -> Vec<Warn
     restarted.into_iter().chain(few.then_some(Warning::FewDraws { effective, of: functions })).collect()
 }
 
-/// Runs the filter of one function over a record; none if all its particles die.
-fn history(mut filter: FunctionFilter, record: &Sequence) -> Option<History> {
+/// Runs the filter of one function over a record; none if all its particles die. Rows of the lead-in are no evidence.
+fn history(mut filter: FunctionFilter, record: &Sequence, lead_in: usize) -> Option<History> {
     let mut history = History {
         x: Vec::new(),
         weights: Vec::new(),
@@ -326,10 +326,13 @@ fn history(mut filter: FunctionFilter, record: &Sequence) -> Option<History> {
         log_evidence: 0.0,
     };
     for t in 0..record.n_rows() {
-        history.log_evidence += match t {
+        let increment = match t {
             0 => filter.start(true, record.y(0), record.u(0))?,
             _ => filter.step(record.u(t - 1), record.y(t), record.u(t))?,
         };
+        if !(1..=lead_in).contains(&t) {
+            history.log_evidence += increment;
+        }
         if t > 0 {
             history.ancestors.push(filter.ancestors.clone());
             history.predictions.push(filter.predictions.clone());

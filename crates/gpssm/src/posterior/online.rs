@@ -252,6 +252,8 @@ pub struct OnlineFilter {
     u_before: Vec<f64>,
     restarted: u64,
     from_model: bool,
+    /// First transitions whose past lies before the record: they say nothing about the functions.
+    lead_in: u64,
 }
 
 impl std::fmt::Debug for OnlineFilter {
@@ -293,12 +295,10 @@ impl OnlineFilter {
     /// A filter at its initial state, before the first observation.
     pub fn new(posterior: &Posterior, initial: &Initial, options: &OnlineOptions) -> Result<Self, Error> {
         let filters = posterior.function_filters(initial, options)?;
-        Ok(Self::from_filters(
-            posterior.problem().scaling(),
-            filters,
-            options.forgetting,
-            *initial == Initial::Model,
-        ))
+        let from_model = *initial == Initial::Model;
+        let lead_in = if from_model { posterior.problem().model().lead_in as u64 } else { 0 };
+        let scaling = posterior.problem().scaling();
+        Ok(Self { lead_in, ..Self::from_filters(scaling, filters, options.forgetting, from_model) })
     }
 
     pub(crate) fn from_filters(
@@ -319,6 +319,7 @@ impl OnlineFilter {
             u_before: Vec::new(),
             restarted: 0,
             from_model,
+            lead_in: 0,
         }
     }
 
@@ -354,7 +355,11 @@ impl OnlineFilter {
                 _ => filter.step(&u_before, &y_in, &u_in),
             })
             .collect();
+        let weights_before = (1..=self.lead_in).contains(&t).then(|| self.log_weights.clone());
         let log_evidence = self.reweigh(&increments) - unit;
+        if let Some(weights) = weights_before {
+            self.log_weights = weights;
+        }
         let restarted = self.restart(&increments, &y_in, &u_in);
         self.restarted += restarted;
         self.t += 1;
