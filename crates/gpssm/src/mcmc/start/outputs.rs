@@ -150,9 +150,9 @@ mod tests {
     use crate::model::kernel::StationarySpec;
     use crate::model::scale_prior::ScalePrior;
     use crate::model::spec::{FunctionSpec, InitialSpec, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec};
-    use crate::posterior::online::OnlineOptions;
+    use crate::posterior::online::{OnlineFilter, OnlineOptions};
     use crate::posterior::predict::Target;
-    use crate::posterior::simulate::SimulateOptions;
+    use crate::posterior::simulate::{Initial, SimulateOptions};
     use crate::{Functions, KernelSpec, MemorySink, Model, Points, Posterior, Prior, Record, sample};
 
     fn problem(model: Model, y: &[f64]) -> Problem {
@@ -176,7 +176,7 @@ mod tests {
 
     /// Rows that the model does not learn from may as well not be there: the same draws of theta and the same function as
     /// from the rest of the record alone. Seen failing with inputs one row off, and with a lead-in that the
-    /// function, a free run or the density ignores.
+    /// function, a free run, a filter or the density ignores.
     #[test]
     fn nothing_is_learned_from_the_lead_in() {
         const LEAD_IN: usize = 4;
@@ -224,6 +224,12 @@ mod tests {
             let (first, inputs) = (rows(&y, 8), rows(&u, 12));
             let run =
                 posterior.simulate_from_record(&first, &inputs, &options, &filter, &|_, _| true).unwrap();
+            // Nor does a filter judge its functions by them.
+            let mut online = OnlineFilter::new(&posterior, &Initial::Model, &filter).unwrap();
+            let estimates = (0..=lead_in + 1).map(|t| online.step(&[y[29 - t]], &[u[29 - t]]).unwrap());
+            let effective: Vec<f64> = estimates.map(|estimate| estimate.effective_functions).collect();
+            assert!(effective[1..=lead_in].iter().all(|n| *n == effective[0]), "{effective:?}");
+            assert_ne!(effective[lead_in + 1], effective[0]);
             let last: Vec<f64> = (0..5).map(|path| run.y.sample(path)[11 - from]).collect();
             (chains[0].theta.clone(), f.mean(0).to_vec(), f.sd(0, 0), last)
         };
