@@ -15,6 +15,7 @@
 //! mean = "identity"            # or "zero", or a formula such as "a*x1 + cos(u1)"
 //! sensor = "gaussian"          # or "poisson", ..., or { mean = "abs(x1)", noise = "log_normal(0.1, 1)" }
 //! dynamics = "exact"           # or "hilbert(40)", "fic(30)", ...
+//! lead_in = 3                  # first transitions that f is not learned from, where states are held on the outputs
 //!
 //! [model.parameters]
 //! a = "normal(0, 1)"
