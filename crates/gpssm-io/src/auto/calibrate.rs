@@ -21,12 +21,16 @@ const EFFORT: Effort = Effort { chains: 1, draws: 40, paths: 200, threads: 1 };
 const LEVEL: f64 = 0.9;
 /// Records to come ask for a little more than parts of the training record do.
 const NEW_RECORD: f64 = 1.1;
-/// Bands are never scaled by less or more than this.
+/// Bands are never scaled by less or more than this,
 const LEAST: f64 = 0.3;
 const MOST: f64 = 4.0;
 
+/// nor narrowed at all where the CRPS is more than this part of that of a constant: how much such a model errs is how much the
+/// record happened to swing.
+const HARDLY_BETTER: f64 = 0.8;
+
 /// The bands of a candidate; none if no part of the record tells.
-pub(super) fn bands(winner: &Trial, record: &Record) -> Option<Bands> {
+pub(super) fn bands(winner: &Trial, constant_crps: Option<f64>, record: &Record) -> Option<Bands> {
     let candidate = &winner.candidate;
     let n_init = candidate.memory();
     let folds = trial::parts(record, PARTS, n_init);
@@ -36,10 +40,18 @@ pub(super) fn bands(winner: &Trial, record: &Record) -> Option<Bands> {
     let constant: Vec<f64> = (0..record.n_y()).map(|k| Z * screen::spread(record, k)).collect();
     let known = constant.iter().all(|side| *side > 0.0);
     Some(Bands {
-        scale: (NEW_RECORD * scale).clamp(LEAST, MOST),
+        scale: (NEW_RECORD * scale).clamp(least(winner.crps, constant_crps), MOST),
         constant: if known { constant } else { Vec::new() },
         range: if known { screen::range(record.sequences()) } else { Vec::new() },
     })
+}
+
+/// The smallest factor of the bands of a model with this CRPS beside a constant with that.
+fn least(crps: Option<f64>, constant: Option<f64>) -> f64 {
+    match (crps, constant) {
+        (Some(crps), Some(constant)) if crps <= HARDLY_BETTER * constant => LEAST,
+        _ => 1.0,
+    }
 }
 
 /// The middle one, the larger of two.
@@ -73,6 +85,13 @@ mod tests {
         let inside = outcomes.iter().filter(|o| o.error <= scale * o.side).count();
         assert_eq!(inside, 91);
         assert_eq!(super::scale(&[]), None);
+    }
+
+    #[test]
+    fn only_models_that_know_something_have_their_bands_narrowed() {
+        assert_eq!(least(Some(0.2), Some(0.6)), LEAST);
+        assert_eq!(least(Some(0.5), Some(0.6)), 1.0);
+        assert_eq!(least(Some(0.2), None), 1.0);
     }
 
     /// Seen failing with the largest.

@@ -221,7 +221,7 @@ pub fn choose(
     };
     settle(&mut chosen, &winner.candidate, data, given);
     if chosen.bands.is_none() {
-        chosen.bands = calibrate::bands(&winner, &data.record);
+        chosen.bands = calibrate::bands(&winner, choice.constant_crps, &data.record);
     }
     if let (Some(crps), Some(constant)) = (winner.crps, choice.constant_crps)
         && crps > constant
