@@ -25,6 +25,11 @@ impl Layout {
         Self { window: columns.window(), every: columns.every.unwrap_or(1).max(1) }
     }
 
+    /// Rows of the file that a state with `lags` past outputs and its inputs reach back over.
+    pub fn memory(self, lags: usize) -> usize {
+        (lags + 1).max(self.window.lags + self.window.delay) * self.every
+    }
+
     /// A sequence of the file as the model sees it.
     pub fn apply(self, sequence: &Sequence) -> Result<Sequence, Error> {
         self.apply_from(sequence, 0)

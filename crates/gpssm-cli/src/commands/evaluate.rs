@@ -209,8 +209,7 @@ pub fn evaluate(
     let learned = Learned::open(&store, DrawArgs { max_draws: 200, seed: 1 })?;
     warn_of_chains(&learned);
     let layout = Layout::of(&config.data.columns());
-    let reach = layout.window.lags + layout.window.delay;
-    let memory = (config.model.lags.unwrap_or(0) + 1).max(reach) * layout.every;
+    let memory = layout.memory(config.model.lags.unwrap_or(0));
     let (sequence, n_init, initial) = match args.initial {
         From::First => {
             let n_init = args.n_init.unwrap_or(memory.max(FEWEST_INIT)).min(test.n_rows() - 5);

@@ -113,8 +113,7 @@ impl Candidate {
 
     /// Rows of the file that a state and its inputs reach back over.
     pub fn memory(&self) -> usize {
-        let window = self.layout.window;
-        (self.lags + 1).max(window.lags + window.delay) * self.layout.every
+        self.layout.memory(self.lags)
     }
 }
 
