@@ -29,7 +29,7 @@ const BAND: f64 = 0.1;
 /// The force that acts differs from the one that is recorded; standard deviation, N.
 const ACTUATOR: f64 = 0.06;
 /// Standard deviation of the instruments: m, m/s, rad/s, rad.
-const NOISE: State = [0.005, 0.02, 0.1, 0.015];
+const NOISE: State = [0.004, 0.02, 0.1, 0.015];
 
 /// Names of the states.
 pub const NAMES: [&str; 4] = ["position", "velocity", "angular_velocity", "angle"];
