@@ -59,7 +59,7 @@ class Chain:
 
     chain: int
     state: str | None
-    start_log_evidence: float | None
+    start_log_marginal_likelihood: float | None
     draws: Draws
     warmup: Draws
 
@@ -68,7 +68,7 @@ class Chain:
         return cls(
             found["chain"],
             found["state"],
-            found["start_log_evidence"],
+            found["start_log_marginal_likelihood"],
             Draws._from_core(found["draws"]),
             Draws._from_core(found["warmup"]),
         )
@@ -78,7 +78,7 @@ class Chain:
         return Chain(
             self.chain,
             later.state or self.state,
-            self.start_log_evidence if self.start_log_evidence is not None else later.start_log_evidence,
+            self.start_log_marginal_likelihood if self.start_log_marginal_likelihood is not None else later.start_log_marginal_likelihood,
             self.draws.followed_by(later.draws),
             self.warmup.followed_by(later.warmup),
         )

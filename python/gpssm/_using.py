@@ -178,7 +178,7 @@ class Using:
         process_noise, sensor_noise : bool
             Whether noise is added to states and outputs.
         quantiles : list of float
-            Bands of the result.
+            Calibration of the result.
         seed : int
 
         Returns
@@ -278,7 +278,7 @@ class Using:
         Returns
         -------
         xarray.Dataset
-            ``mean``, ``sd`` (time, state) and ``log_evidence`` (time), log p(y_t | y_{0:t-1}): low values are
+            ``mean``, ``sd`` (time, state) and ``log_marginal_likelihood`` (time), log p(y_t | y_{0:t-1}): low values are
             anomalies.
         """
         data = self._record(y, u)
@@ -293,7 +293,7 @@ class Using:
             {
                 "mean": (("time", "state"), found["mean"]),
                 "sd": (("time", "state"), found["sd"]),
-                "log_evidence": ("time", found["log_evidence"]),
+                "log_marginal_likelihood": ("time", found["log_marginal_likelihood"]),
             },
             {"time": data.time[0], "state": self.state_names},
         )
@@ -320,7 +320,7 @@ class Using:
         found = self._posterior.smooth(data.y[0], inputs, int(paths), json.dumps({"seed": seed, **options}))
         _warn(found["warnings"])
         bands = self._bands({"x": found["x"]}, data.time[0], quantiles)
-        return bands.assign_attrs(log_evidence=found["log_evidence"])
+        return bands.assign_attrs(log_marginal_likelihood=found["log_marginal_likelihood"])
 
     def score(
         self,

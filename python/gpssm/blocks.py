@@ -339,14 +339,14 @@ class FilterResult:
     ----------
     path : numpy.ndarray, (T + 1, n_x)
         One path, drawn with the final weights.
-    log_evidence : float
+    log_marginal_likelihood : float
         Estimate of log p(y); its exponential is unbiased without a reference.
     n_clamped : int
         Predictive covariances that rounding pushed below the process noise.
     """
 
     path: Floats
-    log_evidence: float
+    log_marginal_likelihood: float
     n_clamped: int
 
 

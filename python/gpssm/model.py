@@ -540,7 +540,7 @@ _PARTS = (
     "parameters",
     "standardise",
     "symmetries",
-    "lead_in",
+    "presample",
 )
 
 

@@ -370,7 +370,7 @@ def open(path: str | Path, model: Model | None = None) -> Result:
     )
     stored = Model.from_toml(found["configuration"])
     settings = stored.settings
-    chains = [Chain._from_core({"start_log_evidence": None, **chain}) for chain in found["chains"]]
+    chains = [Chain._from_core({"start_log_marginal_likelihood": None, **chain}) for chain in found["chains"]]
     model = stored if model is None else model
     full = json.loads(model._problem(data, settings).settings)
     complete = all(len(chain.draws) >= full["draws"] for chain in chains)

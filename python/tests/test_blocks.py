@@ -124,13 +124,13 @@ def test_filter_agrees_with_kalman():
     rng = np.random.default_rng(3)
     y = rng.normal(size=30)
     y[7] = np.nan
-    mean, variance, log_evidence = 0.0, 1.0, 0.0
+    mean, variance, log_marginal_likelihood = 0.0, 1.0, 0.0
     for t, yt in enumerate(y):
         if t > 0:
             mean, variance = a * mean, a * a * variance + q
         if not np.isnan(yt):
             s = variance + r
-            log_evidence -= 0.5 * (np.log(2 * np.pi * s) + (yt - mean) ** 2 / s)
+            log_marginal_likelihood -= 0.5 * (np.log(2 * np.pi * s) + (yt - mean) ** 2 / s)
             gain = variance / s
             mean, variance = mean + gain * (yt - mean), (1 - gain) * variance
     known = Transition(gpssm.Sum([]), q, LinearFunction([a]))
@@ -141,7 +141,7 @@ def test_filter_agrees_with_kalman():
     for sensor, slack in zip(sensors, [0.3, 0.3]):
         model = StateSpace(known, sensor, initial_mean=0.0, initial_cov=1.0)
         result = model.particle_filter(y, n_particles=4000, rng=5)
-        assert abs(result.log_evidence - log_evidence) < slack
+        assert abs(result.log_marginal_likelihood - log_marginal_likelihood) < slack
         again = model.conditional_filter(y, x_ref=result.path, n_particles=30, rng=6)
         assert again.path.shape == (30, 1) and np.isfinite(again.path).all()
 

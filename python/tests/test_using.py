@@ -47,7 +47,7 @@ def test_simulations_have_bands(result, fresh):
 def test_records_are_filtered_smoothed_predicted_and_scored(result, fresh):
     y, u = fresh
     filtered = result.filter(y, u, functions=20, particles=30)
-    assert filtered["mean"].shape == (25, 1) and np.isfinite(filtered["log_evidence"]).all()
+    assert filtered["mean"].shape == (25, 1) and np.isfinite(filtered["log_marginal_likelihood"]).all()
     smoothed = result.smooth(y, u, paths=50, functions=20, particles=30)
     assert np.sqrt(np.mean((smoothed["x_mean"].values[:, 0] - y) ** 2)) < 0.2
     ahead = result.predict(y, u, horizon=2, samples=50, functions=20, particles=30)

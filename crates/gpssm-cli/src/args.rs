@@ -77,7 +77,7 @@ pub enum Command {
 
 /// What is said while the program works.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct Speech {
+pub struct Verbosity {
     /// Say nothing but errors.
     #[arg(long, short)]
     pub quiet: bool,
@@ -193,7 +193,7 @@ pub struct FitArgs {
     pub resume: Option<PathBuf>,
     /// What is said.
     #[command(flatten)]
-    pub speech: Speech,
+    pub verbosity: Verbosity,
 }
 
 impl FitArgs {
@@ -275,7 +275,7 @@ pub struct DemoArgs {
     pub overwrite: bool,
     /// What is said.
     #[command(flatten)]
-    pub speech: Speech,
+    pub verbosity: Verbosity,
 }
 
 /// Arguments of `gpssm summary`.

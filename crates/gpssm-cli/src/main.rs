@@ -3,8 +3,8 @@
 mod args;
 mod commands;
 mod failure;
+mod fitted;
 mod journal;
-mod learned;
 mod monitor;
 mod output;
 mod progress;

@@ -11,7 +11,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 /// How much is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Voice {
+pub enum ProgressMode {
     /// Bars that move.
     Bars,
     /// A line now and then.
@@ -20,7 +20,7 @@ pub enum Voice {
     Quiet,
 }
 
-impl Voice {
+impl ProgressMode {
     /// Bars on a terminal, lines elsewhere.
     pub fn choose(quiet: bool) -> Self {
         if quiet {
@@ -46,9 +46,9 @@ const KEPT: usize = 1_000;
 
 /// Watches the chains of a run.
 pub struct Monitor<'a> {
-    voice: Voice,
+    progress_mode: ProgressMode,
     settings: &'a Settings,
-    /// Learned parameters: index in theta and name.
+    /// Fitted parameters: index in theta and name.
     learned: Vec<(usize, String)>,
     stop: Arc<AtomicBool>,
     bars: Option<MultiProgress>,
@@ -91,20 +91,20 @@ impl ChainView {
 impl<'a> Monitor<'a> {
     /// For a run of these settings; `learned` names the entries of theta that move.
     pub fn new(
-        voice: Voice,
+        progress_mode: ProgressMode,
         settings: &'a Settings,
         learned: Vec<(usize, String)>,
         stop: Arc<AtomicBool>,
     ) -> Self {
-        let bars = (voice == Voice::Bars).then(MultiProgress::new);
+        let bars = (progress_mode == ProgressMode::Bars).then(MultiProgress::new);
         let now = Instant::now();
         let inner = Inner { chains: BTreeMap::new(), footer: None, last_look: now, last_line: now };
-        Self { voice, settings, learned, stop, bars, inner: Mutex::new(inner) }
+        Self { progress_mode, settings, learned, stop, bars, inner: Mutex::new(inner) }
     }
 
     /// Called after every restart and sweep; false when the run is to stop.
     pub fn progress(&self, progress: &Progress) -> bool {
-        if self.voice != Voice::Quiet {
+        if self.progress_mode != ProgressMode::Quiet {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             self.show(&mut inner, progress);
         }
@@ -151,7 +151,8 @@ impl<'a> Monitor<'a> {
                 if view.phase == Phase::Start { String::new() } else { format!("{:.1}/s", view.rate()) };
             bar.set_message(format!("{} {rate}{left}", phase_name(view.phase)));
         }
-        if self.voice == Voice::Bars && inner.last_look.elapsed().as_secs_f64() > LOOK_SECONDS {
+        if self.progress_mode == ProgressMode::Bars && inner.last_look.elapsed().as_secs_f64() > LOOK_SECONDS
+        {
             inner.last_look = now;
             if let Some(text) = self.agreement(inner) {
                 let bars = self.bars.as_ref();
@@ -163,7 +164,9 @@ impl<'a> Monitor<'a> {
             }
         }
         let ended = progress.done == progress.total && progress.phase != Phase::Start;
-        if self.voice == Voice::Lines && (ended || inner.last_line.elapsed().as_secs_f64() > LINE_SECONDS) {
+        if self.progress_mode == ProgressMode::Lines
+            && (ended || inner.last_line.elapsed().as_secs_f64() > LINE_SECONDS)
+        {
             inner.last_line = now;
             eprintln!("{}", self.line(inner, progress.chain));
             if let Some(text) = self.agreement(inner) {
@@ -216,7 +219,7 @@ impl<'a> Monitor<'a> {
 
     /// Looks at a draw on its way.
     pub fn look(&self, draw: &Draw) {
-        if draw.phase != Phase::Sample || self.voice == Voice::Quiet {
+        if draw.phase != Phase::Sample || self.progress_mode == ProgressMode::Quiet {
             return;
         }
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);

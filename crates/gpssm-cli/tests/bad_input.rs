@@ -68,7 +68,7 @@ fn evaluations() -> Vec<Case> {
         typed("evaluate --train data.csv --split 0.5 --y y --paths 0", &["--paths 0"]),
         typed("fit data.csv --y y --input-lags 2", &["input_lags and delay need inputs"]),
         typed("fit data.csv --y y --u u --delay 5000", &["5000", "at most 1000"]),
-        option("--set sampler.hold_states=true", &["sampler.hold_states", "start_at"]),
+        option("--states 2 --set sampler.narx=true", &["sampler.narx", "outputs or their lags"]),
         typed("reproduce real --data nowhere", &["nowhere", "no such folder"]),
     ]
 }

@@ -222,7 +222,7 @@ fn simulations_before_any_fit() {
 #[test]
 fn filters_and_smoothers() {
     let (names, rows) = table("filter run.zarr new.csv --functions 5 --particles 10");
-    assert_eq!(names, ["time", "x_mean", "x_sd", "log_evidence"]);
+    assert_eq!(names, ["time", "x_mean", "x_sd", "log_marginal_likelihood"]);
     assert_eq!(rows.len(), 12);
     let (names, rows) = table("smooth run.zarr new.csv --functions 5 --particles 10 --paths 30");
     assert_eq!(names, header(&["time"], &["x"], &[]));

@@ -6,7 +6,7 @@ use gpssm::mcmc::sink::{ChainDraws, Phase};
 use gpssm::{ChainPlan, Draw, Problem, Progress, RunReport, Settings, Sink, prepare, sample_chains};
 use thiserror::Error;
 
-use crate::bands::Bands;
+use crate::calibration::Calibration;
 use crate::config::{DataConfig, Run, RunError, RunFile};
 use crate::store::{Description, Store, StoreError, StoredRun};
 use crate::table::{Data, TimeUnit};
@@ -166,8 +166,8 @@ pub struct LoadedRun {
     pub sequence_labels: Vec<String>,
     /// The data's file and columns.
     pub data: DataConfig,
-    /// Bands of its free runs.
-    pub bands: Bands,
+    /// Calibration of its free runs.
+    pub calibration: Calibration,
     /// The configuration.
     pub configuration: String,
     /// Version that made it.
@@ -191,7 +191,7 @@ impl LoadedRun {
             problem,
             settings: run.settings,
             data: run.data,
-            bands: run.bands.unwrap_or_default(),
+            calibration: run.calibration.unwrap_or_default(),
             time: stored.time(),
             sequence_labels: stored.sequences(),
             configuration: stored.configuration().to_owned(),

@@ -43,7 +43,7 @@ impl Layout {
         let y = rows().map(|t| sequence.y(t).to_vec()).collect();
         let u = match sequence.n_u() {
             0 => Vec::new(),
-            _ => self.window.spread_rows(rows().map(|t| sequence.u(t).to_vec()).collect()),
+            _ => self.window.with_past_rows(rows().map(|t| sequence.u(t).to_vec()).collect()),
         };
         Sequence::new(y, u)
     }
@@ -93,7 +93,6 @@ pub fn free_run(
 
 #[cfg(test)]
 mod tests {
-    use gpssm::mcmc::settings::StartAt;
     use gpssm::model::kernel::LinearSpec;
     use gpssm::model::spec::TransitionSpec;
     use gpssm::{Functions, KernelSpec, MemorySink, Model, Problem, Settings, sample};
@@ -113,14 +112,7 @@ mod tests {
         }
         let record = layout.apply(&sequence).unwrap();
         let problem = Problem::new(model, &Functions::new(), record.into()).unwrap();
-        let settings = Settings {
-            chains: 1,
-            tune: 0,
-            draws: 10,
-            start_at: StartAt::Outputs,
-            hold_states: true,
-            ..Settings::default()
-        };
+        let settings = Settings { chains: 1, tune: 0, draws: 10, narx: true, ..Settings::default() };
         let sink = MemorySink::new();
         sample(&problem, &settings, &sink, &|_| true).unwrap();
         let posterior = Posterior::new(&problem, &sink.into_chains()).unwrap();

@@ -10,11 +10,11 @@
 //! - [`fit`]: a run goes into a store, goes on from there, or is read back
 
 pub mod auto;
-pub mod bands;
+pub mod calibration;
 pub mod config;
+pub mod describe;
 pub mod fit;
 pub mod free_run;
 pub mod store;
 mod suggest;
 pub mod table;
-pub mod words;

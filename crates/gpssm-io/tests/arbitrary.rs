@@ -58,7 +58,7 @@ const KEYS: &[&str] = &[
     "scale",
     "lag_of",
     "standardise",
-    "lead_in",
+    "presample",
     "draws",
     "particles",
 ];

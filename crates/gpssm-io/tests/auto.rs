@@ -49,14 +49,14 @@ fn a_linear_system_gets_a_model_as_good_as_a_linear_one() {
     let linear = choice.trials.iter().find(|trial| trial.candidate.kernel == Kernel::Linear).unwrap();
     assert!(winner.rmse <= 1.02 * linear.rmse && winner.rmse < 0.2, "{choice:?}");
     assert_eq!((chosen.data.input_lags, chosen.data.delay, chosen.data.every), (Some(1), Some(1), None));
-    assert!(chosen.sampler.hold_states && !is_asked_for(&chosen));
+    assert!(chosen.sampler.narx && !is_asked_for(&chosen));
     // What was asked for stays, the rest is settled.
     assert_eq!((chosen.sampler.tune, chosen.sampler.draws), (7, 60));
     // The choice and the bands depend on the record alone. Seen failing with the run's seed in the trials.
     let mut other = config.clone();
     other.sampler.seed = config.sampler.seed + 17;
     let (chosen_again, choice_again) = choose(&other, &data, &|key| file.is_given(key), &|_, _| true);
-    assert_eq!((choice, chosen.bands), (choice_again, chosen_again.bands));
+    assert_eq!((choice, chosen.calibration), (choice_again, chosen_again.calibration));
 }
 
 #[test]
@@ -87,21 +87,21 @@ fn a_dead_time_is_found_and_used() {
     assert_eq!(chosen.data.delay, Some(3), "{choice:?}");
     let winner = choice.winner().unwrap();
     // Right: about 0.1; 0.21 if the first two rows were learned from, with inputs that stood still; wrong: about one.
-    assert_eq!(chosen.model.lead_in, Some(2));
+    assert_eq!(chosen.model.presample, Some(2));
     assert!(winner.rmse < 0.15, "{winner:?}");
     let constant = choice.constant_crps.unwrap();
     assert!((0.4..0.8).contains(&constant) && winner.crps.unwrap() < 0.3 * constant, "{choice:?}");
     // What was learned of the bands goes into the run file and comes back.
-    let bands = chosen.bands.clone().unwrap();
-    assert!((0.3..4.0).contains(&bands.scale) && bands.constant.len() == 1, "{bands:?}");
+    let calibration = chosen.calibration.clone().unwrap();
+    assert!((0.3..4.0).contains(&calibration.scale) && calibration.constant.len() == 1, "{calibration:?}");
     let range = y.iter().fold((f64::MAX, f64::MIN), |(low, high), y| (low.min(*y), high.max(*y)));
     let width = range.1 - range.0;
-    assert_eq!(bands.range, [(range.0 - width, range.1 + width)]);
+    assert_eq!(calibration.range, [(range.0 - width, range.1 + width)]);
     let run =
         file.resolve(&gpssm_io::config::RunConfig { data: file.config().unwrap().data, ..chosen }, &late);
     let written = run.unwrap().to_toml();
     let read = RunFile::parse(&written, "written").unwrap().config().unwrap();
-    assert_eq!((read.bands, read.model.lead_in), (Some(bands), Some(2)), "{written}");
+    assert_eq!((read.calibration, read.model.presample), (Some(calibration), Some(2)), "{written}");
 }
 
 #[test]

@@ -7,8 +7,8 @@ mod program;
 use std::path::{Path, PathBuf};
 
 use gpssm_io::config::{RunFile, guess_columns, starter};
+use gpssm_io::describe::describe;
 use gpssm_io::table::{TimeUnit, read_record};
-use gpssm_io::words::describe;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -8,8 +8,8 @@ use gpssm::model::parameters::ParameterPrior;
 use gpssm::model::spec::{FunctionSpec, Model, SensorSpec, TransitionSpec};
 use gpssm::{Functions, Prior, Problem, Settings};
 use gpssm_io::config::{Run, RunFile, guess_columns, starter};
+use gpssm_io::describe::{describe, store_bytes};
 use gpssm_io::table::Data;
-use gpssm_io::words::{describe, store_bytes};
 
 /// A folder with `data.csv`: t, u, level, flow, seq; 24 rows.
 fn folder() -> tempfile::TempDir {

@@ -394,7 +394,7 @@ impl StateSpace {
         let outcome = outcome.map_err(|error| value_error(error.to_string()))?;
         Ok((
             matrix(py, outcome.path, sequence.n_rows(), n_x)?,
-            outcome.log_evidence,
+            outcome.log_marginal_likelihood,
             outcome.numerics.clamped,
         ))
     }

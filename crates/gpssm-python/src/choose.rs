@@ -47,7 +47,7 @@ pub(crate) fn choose(
 }
 
 fn in_keys(chosen: &RunConfig, choice: &Choice) -> Value {
-    let RunConfig { data, model, sampler, bands } = chosen;
+    let RunConfig { data, model, sampler, calibration } = chosen;
     let trial = |trial: &auto::Trial| {
         json!({
             "candidate": trial.candidate.describe(),
@@ -64,14 +64,14 @@ fn in_keys(chosen: &RunConfig, choice: &Choice) -> Value {
             "kernel": model.kernel,
             "dynamics": model.dynamics,
             "sensor": model.sensor,
-            "lead_in": model.lead_in,
+            "presample": model.presample,
         }),
     );
     sections.insert(
         "sampler".into(),
         json!({
             "start_at": sampler.start_at,
-            "hold_states": sampler.hold_states,
+            "narx": sampler.narx,
             "tune": sampler.tune,
             "draws": sampler.draws,
         }),
@@ -82,7 +82,7 @@ fn in_keys(chosen: &RunConfig, choice: &Choice) -> Value {
     );
     sections.insert("trials".into(), choice.trials.iter().map(trial).collect());
     sections.insert("chosen".into(), json!(choice.chosen));
-    sections.insert("bands".into(), json!(bands));
+    sections.insert("calibration".into(), json!(calibration));
     sections.insert("notes".into(), json!(choice.notes));
     Value::Object(sections)
 }

@@ -171,11 +171,11 @@ impl Posterior {
         let options: OnlineOptions = from_json("options", options)?;
         let found =
             self.run(py, |posterior, keep_going| posterior.filter(&record, &start, &options, keep_going))?;
-        let (n, n_x) = (found.log_evidence.len(), self.posterior.problem().n_x());
+        let (n, n_x) = (found.log_marginal_likelihood.len(), self.posterior.problem().n_x());
         let result = PyDict::new(py);
         result.set_item("mean", matrix(py, found.mean, n, n_x)?)?;
         result.set_item("sd", matrix(py, found.sd, n, n_x)?)?;
-        result.set_item("log_evidence", PyArray1::from_vec(py, found.log_evidence))?;
+        result.set_item("log_marginal_likelihood", PyArray1::from_vec(py, found.log_marginal_likelihood))?;
         result.set_item("warnings", words(&found.warnings))?;
         Ok(result)
     }
@@ -195,7 +195,7 @@ impl Posterior {
         let result = PyDict::new(py);
         result.set_item("x", cube(py, &found.x)?)?;
         result.set_item("draws", found.draws)?;
-        result.set_item("log_evidence", found.log_evidence)?;
+        result.set_item("log_marginal_likelihood", found.log_marginal_likelihood)?;
         result.set_item("warnings", words(&found.warnings))?;
         Ok(result)
     }

@@ -286,8 +286,8 @@ impl Problem {
         let chain = PyDict::new(py);
         chain.set_item("chain", report.chain)?;
         chain.set_item("state", report.state.as_ref().map(|state| to_json("state", state)).transpose()?)?;
-        let evidence = report.start.as_ref().map(|start| start.log_evidence);
-        chain.set_item("start_log_evidence", evidence)?;
+        let evidence = report.start.as_ref().map(|start| start.log_marginal_likelihood);
+        chain.set_item("start_log_marginal_likelihood", evidence)?;
         for (name, phase) in [("warmup", draws.warmup), ("draws", draws.sample)] {
             chain.set_item(name, self.phase_to_python(py, phase)?)?;
         }
@@ -502,7 +502,7 @@ pub(crate) fn summarise<'py>(
 #[pyfunction]
 pub(crate) fn assess(problem: &Problem, chains: Vec<ArrayDraws<'_>>) -> PyResult<Vec<String>> {
     let chains = chain_draws(&chains)?;
-    let found = gpssm::assessment::assess(&problem.problem, &chains, 0.9);
+    let found = gpssm::convergence::assess(&problem.problem, &chains, 0.9);
     Ok(found.warnings.iter().map(ToString::to_string).collect())
 }
 

@@ -170,7 +170,7 @@ pub(crate) fn report(
 ) -> PyResult<String> {
     let chains = chain_draws(&chains)?;
     let html = py.detach(|| {
-        let found = gpssm::assessment::assess(&problem.problem, &chains, 0.9);
+        let found = gpssm::convergence::assess(&problem.problem, &chains, 0.9);
         let model = problem.problem.model();
         let configuration = problem.run.to_toml();
         let input = ReportInput {

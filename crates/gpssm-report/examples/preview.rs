@@ -10,7 +10,7 @@ use gpssm::posterior::mixture::standard_quantile;
 use gpssm::posterior::predict::Target;
 use gpssm::{Functions, MemorySink, Model, Problem, Record, Sequence, Settings, sample};
 use gpssm_report::figures::{
-    Bands, Calibration, OneStepSeries, Series, SurfaceData, figure_calibration, figure_free_run,
+    Coverage, Intervals, OneStepSeries, Series, SurfaceData, figure_calibration, figure_free_run,
     figure_one_step, figure_states, figure_surface,
 };
 use gpssm_report::{Names, ReportInput, report};
@@ -225,7 +225,7 @@ fn single_figures(posterior: &Posterior, folder: &Path) -> Result<(), AnyError> 
     let prediction = posterior.predict(&x_star, &u_star, Target::NextState)?;
     let n = 0..t.len();
     let quantile = |p: f64| n.clone().map(|i| prediction.quantile(i, 0, p)).collect::<Vec<f64>>();
-    let bands = Bands {
+    let bands = Intervals {
         low: quantile(0.05),
         inner_low: quantile(0.25),
         middle: quantile(0.5),
@@ -252,7 +252,7 @@ fn single_figures(posterior: &Posterior, folder: &Path) -> Result<(), AnyError> 
     };
     let shares = levels.iter().map(inside).collect();
     let calibration =
-        Calibration { levels, methods: vec![("GP-SSM, noise-free outcomes".into(), shares)], n: pit.len() };
+        Coverage { levels, methods: vec![("GP-SSM, noise-free outcomes".into(), shares)], n: pit.len() };
     std::fs::write(folder.join("calibration.svg"), figure_calibration("calibration", &calibration))?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::chart::{Axis, Class, Figure, Key, Mark, Panel, Row, Scale};
 
 /// Quantiles over time: 5, 25, 50, 75 and 95 %, or whatever the caller says in the legend.
 #[derive(Clone, Debug, Default)]
-pub struct Bands {
+pub struct Intervals {
     /// Lower end of the outer band.
     pub low: Vec<f64>,
     /// Lower end of the inner band.
@@ -19,7 +19,7 @@ pub struct Bands {
     pub high: Vec<f64>,
 }
 
-impl Bands {
+impl Intervals {
     /// Makes gaps where the flag is set.
     pub fn leave_out(&mut self, gaps: &[bool]) {
         for line in
@@ -44,7 +44,7 @@ pub struct Series {
     /// What the data cannot tell from it, as a dashed line.
     pub alternative: Vec<f64>,
     /// What is believed.
-    pub bands: Option<Bands>,
+    pub bands: Option<Intervals>,
     /// Single draws.
     pub samples: Vec<Vec<f64>>,
 }
@@ -173,7 +173,7 @@ pub struct Curve {
     /// Arguments.
     pub x: Vec<f64>,
     /// Posterior of the function.
-    pub bands: Bands,
+    pub bands: Intervals,
     /// Its mean function; empty if there is none.
     pub mean_function: Vec<f64>,
     /// The true function, where it is known.
@@ -305,7 +305,7 @@ pub fn figure_surface(title: &str, data: &SurfaceData) -> String {
 
 /// Coverage of central intervals: for each method its name and, by nominal level, the share of outcomes inside.
 #[derive(Clone, Debug)]
-pub struct Calibration {
+pub struct Coverage {
     /// Nominal levels between 0 and 1.
     pub levels: Vec<f64>,
     /// Names and shares.
@@ -315,7 +315,7 @@ pub struct Calibration {
 }
 
 /// Nominal against actual coverage.
-pub fn figure_calibration(title: &str, data: &Calibration) -> String {
+pub fn figure_calibration(title: &str, data: &Coverage) -> String {
     let half = |p: f64| 1.96 * (p * (1.0 - p) / data.n.max(1) as f64).sqrt();
     let grid: Vec<f64> = (0..=50).map(|i| f64::from(i) / 50.0).collect();
     let mut marks = vec![

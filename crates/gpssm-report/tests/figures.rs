@@ -3,7 +3,7 @@
 mod xml;
 
 use gpssm_report::figures::{
-    Bands, Calibration, Curve, OneStepSeries, Series, SurfaceData, figure_calibration, figure_free_run,
+    Coverage, Curve, Intervals, OneStepSeries, Series, SurfaceData, figure_calibration, figure_free_run,
     figure_one_step, figure_states, figure_surface, figure_transition,
 };
 
@@ -20,9 +20,9 @@ fn check(svg: &str) {
     }
 }
 
-fn bands(n: usize) -> Bands {
+fn bands(n: usize) -> Intervals {
     let line = |shift: f64| (0..n).map(|t| (0.1 * t as f64).sin() + shift).collect();
-    Bands {
+    Intervals {
         low: line(-2.0),
         inner_low: line(-1.0),
         middle: line(0.0),
@@ -98,5 +98,5 @@ fn other_figures() {
     check(&figure_surface("surface", &surface));
     let levels: Vec<f64> = (0..=10).map(|i| f64::from(i) / 10.0).collect();
     let methods = vec![("a<b".to_owned(), levels.clone())];
-    check(&figure_calibration("calibration", &Calibration { levels, methods, n: 100 }));
+    check(&figure_calibration("calibration", &Coverage { levels, methods, n: 100 }));
 }

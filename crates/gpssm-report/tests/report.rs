@@ -34,7 +34,7 @@ fn draws(problem: &Problem, n_chains: usize, n_draws: usize) -> Vec<ChainDraws> 
                 let paths: Vec<Vec<f64>> = paths.collect();
                 chain.paths.push(paths);
                 let log_joint = rng.random_range(-5.0..5.0);
-                chain.info.push(SweepInfo { log_joint, evidence_failures: 1, ..SweepInfo::default() });
+                chain.info.push(SweepInfo { log_joint, density_failures: 1, ..SweepInfo::default() });
             }
             chain
         })

@@ -236,7 +236,7 @@ fn run(case: &Case) {
             chain.state.sweep += 1;
             chain.update_states(&mut info);
         });
-        (sweep, Some(hyper), Some(info.evidence_evaluations as f64 / f64::from(updates)))
+        (sweep, Some(hyper), Some(info.density_evaluations as f64 / f64::from(updates)))
     };
     let gemm_gflops = gemm_gflops();
     let order = if case.full { n_x.pow(3) } else { n_x } as f64;

@@ -248,7 +248,7 @@ fn main() -> Result<(), Error> {
                 chain.chain,
                 errors.smoothing,
                 errors.prediction,
-                chain.start.as_ref().map_or(f64::NAN, |start| start.log_evidence),
+                chain.start.as_ref().map_or(f64::NAN, |start| start.log_marginal_likelihood),
                 spent.0,
                 spent.1,
                 if errors.smoothing < RIGHT { "" } else { "  WRONG" }

@@ -55,12 +55,12 @@
 //! - [`smc`]: particle filters
 //! - [`mcmc`]: sweeps, chains, starts, sinks
 //! - [`posterior`]: predict, simulate, filter, score, thin, distil
-//! - [`assessment`]: what to make of a run, in words
+//! - [`convergence`]: what to make of a run, in words
 //! - [`diagnostics`]: R-hat, effective sample sizes, update rates
 //! - [`linalg`], [`points`], [`scaling`], [`random`]: what these stand on
 
-pub mod assessment;
 pub mod benchmark;
+pub mod convergence;
 pub mod diagnostics;
 pub mod dynamics;
 pub mod error;

@@ -16,7 +16,7 @@ pub struct Sequence {
     u: Vec<f64>,
     /// First transitions that f is not learned from.
     #[serde(skip)]
-    lead_in: usize,
+    presample: usize,
 }
 
 impl Sequence {
@@ -62,7 +62,7 @@ impl Sequence {
                 i / n_u
             )));
         }
-        Ok(Self { n_y, n_u, y, u, lead_in: 0 })
+        Ok(Self { n_y, n_u, y, u, presample: 0 })
     }
 
     /// One output and at most one input.
@@ -82,14 +82,14 @@ impl Sequence {
     }
 
     /// The same rows, of which f is not learned from so many first transitions, or half of them if those are fewer.
-    pub(crate) fn with_lead_in(self, transitions: usize) -> Self {
-        let lead_in = transitions.min(self.length() / 2);
-        Self { lead_in, ..self }
+    pub(crate) fn with_presample(self, transitions: usize) -> Self {
+        let presample = transitions.min(self.length() / 2);
+        Self { presample, ..self }
     }
 
-    /// First transitions that f is not learned from; none in a record as it was given, see [`crate::Model::lead_in`].
-    pub fn lead_in(&self) -> usize {
-        self.lead_in
+    /// First transitions that f is not learned from; none in a record as it was given, see [`crate::Model::presample`].
+    pub fn presample(&self) -> usize {
+        self.presample
     }
 
     /// Outputs.
@@ -127,7 +127,7 @@ impl Sequence {
     pub fn head(&self, n_rows: usize) -> Self {
         let n_rows = n_rows.min(self.n_rows());
         let (y, u) = (self.y[..n_rows * self.n_y].to_vec(), self.u[..n_rows * self.n_u].to_vec());
-        Self { y, u, ..*self }.with_lead_in(self.lead_in)
+        Self { y, u, ..*self }.with_presample(self.presample)
     }
 
     /// The rows from `first` on, the outputs of that row left out.
@@ -135,7 +135,7 @@ impl Sequence {
         let mut tail =
             Self { y: self.y[first * self.n_y..].to_vec(), u: self.u[first * self.n_u..].to_vec(), ..*self };
         tail.y[..self.n_y].fill(f64::NAN);
-        tail.lead_in = 0;
+        tail.presample = 0;
         tail
     }
 

@@ -131,7 +131,7 @@ impl Case {
         let update = |replicate: &mut Replicate, rng: &mut ChaCha8Rng| {
             self.run(replicate, rng, |_, chain, _| {
                 let info = chain.sweep();
-                assert_eq!((info.evidence_failures, info.filter_failures, info.slice_failures), (0, 0, 0));
+                assert_eq!((info.density_failures, info.filter_failures, info.slice_failures), (0, 0, 0));
             });
         };
         self.compare(n, &update).assert_invariant(self.name);

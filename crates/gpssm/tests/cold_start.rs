@@ -54,7 +54,7 @@ fn linear_record(lengths: &[usize], seed: u64) -> Vec<Vec<f64>> {
 }
 
 /// log p(y) by the Kalman filter.
-fn log_evidence(y: &[f64]) -> f64 {
+fn log_marginal_likelihood(y: &[f64]) -> f64 {
     let (mut mean, mut variance, mut total) = (0.0, 1.0, 0.0);
     for y in y.iter() {
         if y.is_nan() {
@@ -90,13 +90,13 @@ fn evidences_of_the_stages_add_up() {
     for (lengths, seed) in [(&[150][..], 1), (&[70, 30, 60][..], 2)] {
         let mut y = linear_record(lengths, seed);
         y[0][20..25].fill(f64::NAN);
-        let exact: f64 = y.iter().map(|y| log_evidence(y)).sum();
+        let exact: f64 = y.iter().map(|y| log_marginal_likelihood(y)).sum();
         let sequences = y.iter().map(|y| Sequence::scalar(y, None).unwrap()).collect();
         let problem =
             Problem::new(linear_model(), &Functions::new(), Record::new(sequences).unwrap()).unwrap();
         let start = start_of(&problem, &Settings::default(), 0);
         // The best of several, each off by about 0.3.
-        let off = start.log_evidence - exact;
+        let off = start.log_marginal_likelihood - exact;
         assert!(off.abs() < 2.0, "lengths {lengths:?}: off by {off}");
         start.state.check(&problem).unwrap();
         assert_eq!(start.state.sweep, 0);
@@ -148,7 +148,7 @@ fn a_start_depends_on_seed_and_chain_alone() {
     };
     let start = start_of(&problem, &settings, 1);
     let again = start_of(&problem, &settings, 1);
-    assert_eq!((&start.state, start.log_evidence), (&again.state, again.log_evidence));
+    assert_eq!((&start.state, start.log_marginal_likelihood), (&again.state, again.log_marginal_likelihood));
     assert_ne!(start.state, start_of(&problem, &settings, 2).state);
     assert_ne!(start.state, start_of(&problem, &Settings { seed: 4, ..settings.clone() }, 1).state);
     // Stopped on the way: no start.

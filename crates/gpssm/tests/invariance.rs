@@ -155,7 +155,7 @@ fn assert_twins_agree(case: &Case, replicates: usize) {
             let pairs = fast.path.iter().zip(&slow.path);
             let worst = pairs.fold(0.0, |worst: f64, (fast, slow)| worst.max((fast - slow).abs()));
             assert!(worst < 1e-8, "{}: paths differ by {worst} in replicate {index}", case.name);
-            let difference = fast.log_evidence - slow.log_evidence;
+            let difference = fast.log_marginal_likelihood - slow.log_marginal_likelihood;
             assert!(difference.abs() < 1e-8, "{}: evidence differs by {difference}", case.name);
             assert_eq!(of_fast.next_u64(), of_slow.next_u64(), "{}: random numbers", case.name);
             assert_eq!(fast.numerics.clamped, 0, "{}", case.name);

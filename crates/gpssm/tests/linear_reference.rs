@@ -151,7 +151,7 @@ const N_POINTS: usize = 201;
 fn refining_the_grid_changes_nothing() {
     for line in [random_slope(), with_gaps(), with_input(), short()] {
         let (rough, fine) = (line.smooth(N_POINTS), line.smooth(2 * N_POINTS - 1));
-        assert!((rough.log_evidence - fine.log_evidence).abs() < 1e-6);
+        assert!((rough.log_marginal_likelihood - fine.log_marginal_likelihood).abs() < 1e-6);
         for t in 0..line.y.len() {
             assert!((rough.mean[t] - fine.mean[t]).abs() < 1e-6);
             assert!((rough.variance[t] - fine.variance[t]).abs() < 1e-6);
@@ -273,7 +273,7 @@ fn log_evidences(line: &RandomLine, options: FilterOptions, n_runs: usize) -> Ve
     let one = |run: usize| {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         rng.set_stream(run as u64);
-        particle_filter(&model, &sequence, &shared, options, &mut rng).unwrap().log_evidence
+        particle_filter(&model, &sequence, &shared, options, &mut rng).unwrap().log_marginal_likelihood
     };
     let one = &one;
     std::thread::scope(|scope| {
@@ -291,7 +291,7 @@ fn evidence_z(log_zhat: &[f64], log_z: f64) -> f64 {
 
 /// Unbiased for the evidence of the model, and not for those of wrong models.
 fn check_evidence(line: &RandomLine, options: FilterOptions, n_runs: usize) {
-    let log_z = line.smooth(N_POINTS).log_evidence;
+    let log_z = line.smooth(N_POINTS).log_marginal_likelihood;
     let log_zhat = log_evidences(line, options, n_runs);
     let sd = mean_and_error(&log_zhat).1 * (n_runs as f64).sqrt();
     let z = evidence_z(&log_zhat, log_z);
@@ -303,7 +303,7 @@ fn check_evidence(line: &RandomLine, options: FilterOptions, n_runs: usize) {
     println!("    mean of log Zhat: z {z:.1}");
     assert!(z < -DETECT, "mean of log Zhat: z = {z}");
     for (name, wrong) in wrong_noise(line).into_iter().chain([tight_slope(line)]) {
-        let z = evidence_z(&log_zhat, wrong.smooth(N_POINTS).log_evidence);
+        let z = evidence_z(&log_zhat, wrong.smooth(N_POINTS).log_marginal_likelihood);
         println!("    {name}: z {z:.1}");
         assert!(z.abs() > DETECT, "{name}: z = {z}");
     }

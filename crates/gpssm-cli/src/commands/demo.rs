@@ -8,7 +8,7 @@ use gpssm::posterior::Posterior;
 use gpssm_io::config::RunFile;
 use gpssm_io::fit::{Fit, LoadedRun};
 
-use crate::args::{DemoArgs, Speech};
+use crate::args::{DemoArgs, Verbosity};
 use crate::commands::{fit, report};
 use crate::failure::{Failure, code};
 use crate::output::Output;
@@ -28,7 +28,7 @@ pub fn run(args: &DemoArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     std::fs::write(&model, MODEL).map_err(|error| Failure::writing(&model, &error))?;
 
     let say = |text: &str| {
-        if !args.speech.quiet && !args.speech.json {
+        if !args.verbosity.quiet && !args.verbosity.json {
             println!("{text}");
         }
     };
@@ -40,8 +40,8 @@ pub fn run(args: &DemoArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     file.option("--seed", &args.seed.to_string())?;
     let (run, data) = fit::read(&file, None, true)?;
     let begun = Fit::begin(&store, &run, &data, None)?;
-    let speech = Speech { quiet: args.speech.quiet || args.speech.json, json: false };
-    let ended = fit::go(begun, speech, stop)?;
+    let verbosity = Verbosity { quiet: args.verbosity.quiet || args.verbosity.json, json: false };
+    let ended = fit::go(begun, verbosity, stop)?;
     if ended == code::STOPPED {
         return Ok(ended);
     }
@@ -53,7 +53,7 @@ pub fn run(args: &DemoArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let prediction = benchmark::prediction_rmse(&posterior, &benchmark::test_points(args.seed))?;
     let page = args.out.join("report.html");
     report::write(&run, &page)?;
-    if args.speech.json {
+    if args.verbosity.json {
         println!(
             "{:#}",
             serde_json::json!({ "smoothing_rmse": smoothing, "prediction_rmse": prediction, "seed": args.seed })

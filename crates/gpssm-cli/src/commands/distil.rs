@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::commands::fit::make_way_for_file;
 use crate::failure::Failure;
-use crate::learned::{DrawArgs, Learned};
+use crate::fitted::{DrawArgs, Fitted};
 use crate::output::check_file;
 use crate::table::number;
 
@@ -40,8 +40,8 @@ pub struct ThinArgs {
 
 /// Runs `gpssm thin`; the exit code.
 pub fn thin(args: &ThinArgs) -> Result<u8, Failure> {
-    let learned = Learned::open(&args.run, args.draws)?;
-    let of = |method| learned.posterior.thin(args.keep, method, args.draws.seed);
+    let fitted = Fitted::open(&args.run, args.draws)?;
+    let of = |method| fitted.posterior.thin(args.keep, method, args.draws.seed);
     let (chosen, other) = match args.method {
         Method::Herding => (of(ThinMethod::Herding)?.1, of(ThinMethod::Random)?.1),
         Method::Random => (of(ThinMethod::Random)?.1, of(ThinMethod::Herding)?.1),
@@ -50,7 +50,7 @@ pub fn thin(args: &ThinArgs) -> Result<u8, Failure> {
         "{} of {} draws: mean of f off by {:.2} % of its sd over the data, sd off by {:.2} %, {} nats of log score lost \
          (the other method: {:.2} %, {:.2} %, {})",
         chosen.kept.len(),
-        learned.posterior.len(),
+        fitted.posterior.len(),
         100.0 * chosen.mean_error,
         100.0 * chosen.sd_error,
         number(chosen.divergence),
@@ -100,12 +100,12 @@ pub fn distil(args: &DistilArgs) -> Result<u8, Failure> {
     }
     check_file(&args.out, &[])?;
     make_way_for_file(&args.out, args.overwrite)?;
-    let learned = Learned::open(&args.run, args.draws)?;
+    let fitted = Fitted::open(&args.run, args.draws)?;
     let options = DistilOptions { size: args.size, tolerance: args.tolerance, ..DistilOptions::default() };
-    let distilled = learned.posterior.distil(&options)?;
+    let distilled = fitted.posterior.distil(&options)?;
     let text = serde_json::to_string(&distilled).map_err(Failure::other)?;
     std::fs::write(&args.out, text).map_err(|error| Failure::writing(&args.out, &error))?;
-    for (d, name) in learned.run.problem.model().state_names().iter().enumerate() {
+    for (d, name) in fitted.run.problem.model().state_names().iter().enumerate() {
         eprintln!(
             "{name}: mean off by {} ({:.1} % of the sd of f over the data), sd off by {:.1} %",
             number(distilled.loss.mean_rmse[d]),

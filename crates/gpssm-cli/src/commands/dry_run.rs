@@ -5,8 +5,8 @@ use std::time::Instant;
 use gpssm::mcmc::sweep::Chain;
 use gpssm::{Error, Problem, Settings, prepare};
 use gpssm_io::config::Run;
+use gpssm_io::describe;
 use gpssm_io::table::Data;
-use gpssm_io::words;
 
 use crate::failure::Failure;
 
@@ -16,7 +16,7 @@ const ENOUGH: f64 = 1.0;
 /// Says what would be run; the exit code.
 pub fn run(run: &Run, data: &Data) -> Result<u8, Failure> {
     let seconds = seconds_per_sweep(&run.problem, &run.settings)?;
-    print!("{}", words::describe(run, data, seconds));
+    print!("{}", describe::describe(run, data, seconds));
     Ok(0)
 }
 
@@ -31,7 +31,7 @@ fn seconds_per_sweep(problem: &Problem, settings: &Settings) -> Result<Option<f6
         return Ok(None);
     };
     let mut chain = Chain::new(&problem, settings.filter_options(), settings.seed, 0, start.state);
-    chain.hold_states = settings.hold_states;
+    chain.narx = settings.narx;
     let began = Instant::now();
     let mut sweeps = 0u32;
     while sweeps < 10 && began.elapsed().as_secs_f64() < ENOUGH {

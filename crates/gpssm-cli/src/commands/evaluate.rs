@@ -11,7 +11,7 @@ use gpssm::posterior::score::{ScoreReport, Scores, band_log_scores, baseline_sco
 use gpssm::posterior::simulate::SimulateOptions;
 use gpssm::{Record, Sequence};
 use gpssm_io::auto;
-use gpssm_io::bands::Bands;
+use gpssm_io::calibration::Calibration;
 use gpssm_io::config::{RunConfig, RunFile};
 use gpssm_io::fit::Fit;
 use gpssm_io::free_run::{FreeRun, Layout, free_run};
@@ -20,10 +20,10 @@ use gpssm_report::figures::{self, Series, figure_free_run};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::args::Speech;
+use crate::args::Verbosity;
 use crate::commands::{fit, score};
 use crate::failure::{Failure, code};
-use crate::learned::{BandTable, DrawArgs, Learned, parse_rows, warn};
+use crate::fitted::{DrawArgs, Fitted, IntervalTable, parse_rows, warn};
 use crate::output::check_folder;
 use crate::progress::steps;
 
@@ -36,7 +36,7 @@ use crate::progress::steps;
 The state of the test part is set by its first rows (--n-init), or with --initial last by the training part before it.
 Without --states the model is chosen from the training part alone (--states auto). The baselines are fitted on the same
 rows: the mean, and linear ARX models whose order is chosen by BIC and by free runs within the training part. Point
-forecasts are medians. The folder gets the run (run.zarr), the bands (bands.csv) and a figure (free_run.svg).")]
+forecasts are medians. The folder gets the run (run.zarr), the bands (intervals.csv) and a figure (free_run.svg).")]
 pub struct EvaluateArgs {
     /// A CSV file to learn from.
     #[arg(long, value_name = "FILE")]
@@ -84,7 +84,7 @@ pub struct EvaluateArgs {
     pub paths: usize,
     /// Leave the bands as the model says, rather than scaling them by what held-out parts of the training record asked for.
     #[arg(long)]
-    pub raw_bands: bool,
+    pub raw: bool,
     /// Folder for what is found [default: the name of --train with .evaluation].
     #[arg(long, short, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
@@ -93,7 +93,7 @@ pub struct EvaluateArgs {
     pub overwrite: bool,
     /// What is said.
     #[command(flatten)]
-    pub speech: Speech,
+    pub verbosity: Verbosity,
 }
 
 /// Rows that set the state of the free run.
@@ -118,7 +118,7 @@ pub struct Evaluation {
     /// Where the state of the test part is from.
     pub initial: String,
     /// How the bands differ from the model's own.
-    pub bands: Bands,
+    pub calibration: Calibration,
     /// What is to be known of the model.
     pub notes: Vec<String>,
     /// Rows that were scored.
@@ -134,18 +134,18 @@ pub fn run(args: &EvaluateArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         Path::new(stem).with_extension("evaluation")
     });
     let Some(found) = evaluate(args, &out, stop)? else { return Ok(code::STOPPED) };
-    if args.speech.json {
+    if args.verbosity.json {
         println!("{:#}", json!(found));
     } else {
         println!("model: {}", found.model);
         found.notes.iter().for_each(|note| println!("  {note}"));
         println!("{}, {} rows scored", found.initial, found.n_scored);
-        if let Some(words) = found.bands.in_words() {
+        if let Some(words) = found.calibration.describe() {
             println!("{words}");
         }
         println!();
         print!("{}", score::table(&found.report, &found.outputs));
-        println!("\n{} (run.zarr, bands.csv, free_run.svg), {:.0} s", out.display(), found.seconds);
+        println!("\n{} (run.zarr, intervals.csv, free_run.svg), {:.0} s", out.display(), found.seconds);
     }
     Ok(0)
 }
@@ -160,7 +160,7 @@ pub fn evaluate(
     if args.paths == 0 {
         return Err(Failure::input("--paths 0: at least one path is needed"));
     }
-    let quiet = args.speech.quiet || args.speech.json;
+    let quiet = args.verbosity.quiet || args.verbosity.json;
     let mut file = RunFile::new();
     file.option("--y", &args.y.join(","))?;
     if !args.u.is_empty() {
@@ -201,13 +201,13 @@ pub fn evaluate(
     let data = read_record(&args.train, &config.data.columns()).map_err(Failure::input)?;
     let resolved = file.resolve(&config, &data)?;
     let began_fit = Fit::begin(&store, &resolved, &data, None)?;
-    let spoken = Speech { quiet, json: false };
+    let spoken = Verbosity { quiet, json: false };
     if fit::sample(began_fit, spoken, stop)? {
         return Ok(None);
     }
 
-    let learned = Learned::open(&store, DrawArgs { max_draws: 200, seed: 1 })?;
-    warn_of_chains(&learned);
+    let fitted = Fitted::open(&store, DrawArgs { max_draws: 200, seed: 1 })?;
+    warn_of_chains(&fitted);
     let layout = Layout::of(&config.data.columns());
     let memory = layout.memory(config.model.lags.unwrap_or(0));
     let (sequence, n_init, initial) = match args.initial {
@@ -224,10 +224,10 @@ pub fn evaluate(
     let options = SimulateOptions { n_paths: args.paths, ..SimulateOptions::default() };
     let progress = (!quiet).then(|| steps("free run"));
     let tell = |done: usize, of: usize| progress.as_ref().is_none_or(|progress| progress.tell(done, of));
-    let mut run = free_run(&learned.posterior, &sequence, layout, n_init, &options, &tell)?;
+    let mut run = free_run(&fitted.posterior, &sequence, layout, n_init, &options, &tell)?;
     drop(progress);
-    if !args.raw_bands {
-        run.y = learned.run.bands.apply(&run.y);
+    if !args.raw {
+        run.y = fitted.run.calibration.apply(&run.y);
     }
     if !quiet {
         warn(&run.warnings);
@@ -235,13 +235,13 @@ pub fn evaluate(
     let report = scores(&run, &sequence, &training, n_init)?;
     // The bands are those of the test part, whatever went before it.
     run.y = run.y.from_row(sequence.n_rows() - test.n_rows());
-    write_bands(out, &run, &test, &args.y)?;
+    write_intervals(out, &run, &test, &args.y)?;
     Ok(Some(Evaluation {
         report,
         outputs: args.y.clone(),
         model,
         initial,
-        bands: if args.raw_bands { Bands::default() } else { learned.run.bands },
+        calibration: if args.raw { Calibration::default() } else { fitted.run.calibration },
         notes,
         n_scored: sequence.n_rows() - n_init,
         seconds: began.elapsed().as_secs_f64(),
@@ -301,12 +301,12 @@ fn single(data: &Data) -> Result<&Sequence, Failure> {
     }
 }
 
-fn warn_of_chains(learned: &Learned) {
-    let found = gpssm::assessment::assess(&learned.run.problem, &learned.run.chains, 0.9);
+fn warn_of_chains(fitted: &Fitted) {
+    let found = gpssm::convergence::assess(&fitted.run.problem, &fitted.run.chains, 0.9);
     for warning in &found.warnings {
         if matches!(
             warning,
-            gpssm::assessment::Warning::LogJoint { .. } | gpssm::assessment::Warning::OneChain
+            gpssm::convergence::Warning::LogJoint { .. } | gpssm::convergence::Warning::OneChain
         ) {
             eprintln!("warning: {warning}");
         }
@@ -341,11 +341,11 @@ fn scores(run: &FreeRun, test: &Sequence, training: &Record, n_init: usize) -> R
 /// Largest order of the ARX models.
 const MOST_ORDER: usize = 10;
 
-fn write_bands(out: &Path, run: &FreeRun, test: &Sequence, outputs: &[String]) -> Result<(), Failure> {
+fn write_intervals(out: &Path, run: &FreeRun, test: &Sequence, outputs: &[String]) -> Result<(), Failure> {
     let time: Vec<f64> = (0..test.n_rows()).map(|t| t as f64).collect();
-    let mut table = BandTable::new(outputs.to_vec());
+    let mut table = IntervalTable::new(outputs.to_vec());
     table.add("1", &time, &run.y);
-    table.into_output(false).write(Some(&out.join("bands.csv")))?;
+    table.into_output(false).write(Some(&out.join("calibration.csv")))?;
     let series: Vec<Series> = outputs
         .iter()
         .enumerate()
@@ -355,7 +355,7 @@ fn write_bands(out: &Path, run: &FreeRun, test: &Sequence, outputs: &[String]) -
                 title: name.clone(),
                 t: time.clone(),
                 data: test.output(k).collect(),
-                bands: Some(figures::Bands {
+                bands: Some(figures::Intervals {
                     low: line(0.05),
                     inner_low: line(0.25),
                     middle: line(0.5),

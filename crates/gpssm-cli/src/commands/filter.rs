@@ -6,7 +6,7 @@ use clap::Args;
 use gpssm::posterior::online::OnlineOptions;
 
 use crate::failure::Failure;
-use crate::learned::{BandTable, DrawArgs, Learned, RecordArgs, check_room, warn};
+use crate::fitted::{DrawArgs, Fitted, IntervalTable, RecordArgs, check_room, warn};
 use crate::output::{Column, Output, check_table};
 use crate::progress::steps;
 
@@ -15,7 +15,7 @@ use crate::progress::steps;
 #[command(
     after_help = "Each of --functions functions, drawn from the posterior, carries --particles particles; functions are \
 weighted by their evidence. Memory does not grow with the record; a row costs functions x particles evaluations of a \
-function. Low values of log_evidence mark rows that the model did not expect."
+function. Low values of log_marginal_likelihood mark rows that the model did not expect."
 )]
 pub struct FilterArgs {
     /// A posterior store.
@@ -63,22 +63,22 @@ impl FilterArgs {
 /// Runs `gpssm filter`; the exit code.
 pub fn filter(args: &FilterArgs) -> Result<u8, Failure> {
     args.out.as_deref().map_or(Ok(()), |out| check_table(out, &[&args.run, &args.file]))?;
-    let learned = Learned::open(&args.run, args.draws)?;
-    let data = learned.record(&args.file, &args.record)?;
-    let initial = learned.initial(&args.initial)?;
-    let n_x = learned.run.problem.n_x();
+    let fitted = Fitted::open(&args.run, args.draws)?;
+    let data = fitted.record(&args.file, &args.record)?;
+    let initial = fitted.initial(&args.initial)?;
+    let n_x = fitted.run.problem.n_x();
     check_room("--functions", args.functions, args.particles.saturating_mul(n_x))?;
     let (mut labels, mut times, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
     let mut columns = vec![[Vec::new(), Vec::new()]; n_x];
     for (s, sequence) in data.record.sequences().iter().enumerate() {
         let progress = steps("filter");
-        let found = learned
+        let found = fitted
             .posterior
             .filter(sequence, &initial, &args.options(), &|done, of| progress.tell(done, of))?;
         warn(&found.warnings);
         labels.extend(std::iter::repeat_n(data.sequence_labels[s].clone(), sequence.n_rows()));
         times.extend_from_slice(&data.time[s]);
-        evidence.extend(found.log_evidence);
+        evidence.extend(found.log_marginal_likelihood);
         for (d, [mean, sd]) in columns.iter_mut().enumerate() {
             mean.extend(found.mean.iter().skip(d).step_by(n_x));
             sd.extend(found.sd.iter().skip(d).step_by(n_x));
@@ -90,11 +90,11 @@ pub fn filter(args: &FilterArgs) -> Result<u8, Failure> {
         output.add("sequence", Column::Texts(labels));
     }
     output.numbers("time", times);
-    for (name, [mean, sd]) in learned.run.problem.model().state_names().iter().zip(columns) {
+    for (name, [mean, sd]) in fitted.run.problem.model().state_names().iter().zip(columns) {
         output.numbers(format!("{name}_mean"), mean);
         output.numbers(format!("{name}_sd"), sd);
     }
-    output.numbers("log_evidence", evidence);
+    output.numbers("log_marginal_likelihood", evidence);
     output.write(args.out.as_deref())?;
     Ok(0)
 }
@@ -102,21 +102,24 @@ pub fn filter(args: &FilterArgs) -> Result<u8, Failure> {
 /// Runs `gpssm smooth`; the exit code.
 pub fn smooth(args: &FilterArgs) -> Result<u8, Failure> {
     args.out.as_deref().map_or(Ok(()), |out| check_table(out, &[&args.run, &args.file]))?;
-    let learned = Learned::open(&args.run, args.draws)?;
-    let data = learned.record(&args.file, &args.record)?;
+    let fitted = Fitted::open(&args.run, args.draws)?;
+    let data = fitted.record(&args.file, &args.record)?;
     if args.initial != "model" {
         let message = format!("--initial {}: smoothing starts from p(x_0) of the model", args.initial);
         return Err(Failure::input(message));
     }
     // All particles of all rows are kept.
-    let values = data.n_rows * learned.run.problem.n_x();
+    let values = data.n_rows * fitted.run.problem.n_x();
     check_room("--functions", args.functions, args.particles.saturating_mul(values))?;
     check_room("--paths", args.paths, values)?;
-    let mut table = BandTable::new(learned.run.problem.model().state_names());
+    let mut table = IntervalTable::new(fitted.run.problem.model().state_names());
     for (s, sequence) in data.record.sequences().iter().enumerate() {
-        let found = learned.posterior.smooth(sequence, args.paths, &args.options())?;
+        let found = fitted.posterior.smooth(sequence, args.paths, &args.options())?;
         warn(&found.warnings);
-        eprintln!("log evidence of sequence {}: {:.2}", data.sequence_labels[s], found.log_evidence);
+        eprintln!(
+            "log evidence of sequence {}: {:.2}",
+            data.sequence_labels[s], found.log_marginal_likelihood
+        );
         table.add(&data.sequence_labels[s], &data.time[s], &found.x);
     }
     table.into_output(data.record.sequences().len() > 1).write(args.out.as_deref())?;

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use gpssm::assessment::assess;
+use gpssm::convergence::assess;
 use gpssm_io::auto::{self, Choice};
 use gpssm_io::config::{Run, RunConfig, RunFile};
 use gpssm_io::fit::{Fit, FitError, LoadedRun};
 use gpssm_io::store::StoredRun;
 use gpssm_io::table::{Columns, Data, read_record};
 
-use crate::args::{FitArgs, Speech};
+use crate::args::{FitArgs, Verbosity};
 use crate::commands::{dry_run, summary};
 use crate::failure::{Failure, code};
 use crate::journal::Journal;
-use crate::monitor::{Monitor, Voice, clock};
+use crate::monitor::{Monitor, ProgressMode, clock};
 use crate::output::check_folder;
 use crate::progress::steps;
 use crate::table::{Table, number, number_or_dash};
@@ -28,9 +28,9 @@ pub fn run(args: &FitArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
             return Err(Failure::input("--threads 0: must be at least one"));
         }
         let fit = Fit::resume(path, args.draws, args.threads)?;
-        return go(fit, args.speech, stop);
+        return go(fit, args.verbosity, stop);
     }
-    let (run, data) = read(&run_file(args)?, args.data_file(), args.speech.quiet || args.speech.json)?;
+    let (run, data) = read(&run_file(args)?, args.data_file(), args.verbosity.quiet || args.verbosity.json)?;
     if args.dry_run {
         return dry_run::run(&run, &data);
     }
@@ -42,7 +42,7 @@ pub fn run(args: &FitArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     }
     make_way(&out, args.overwrite, "--resume it, choose another name with -o, or --overwrite it")?;
     let fit = Fit::begin(&out, &run, &data, args.chain_id)?;
-    go(fit, args.speech, stop)
+    go(fit, args.verbosity, stop)
 }
 
 /// The name of the input with another ending, in the current folder.
@@ -96,19 +96,19 @@ pub fn make_way_for_file(out: &Path, overwrite: bool) -> Result<(), Failure> {
 }
 
 /// Samples, and says what came of it.
-pub fn go(fit: Fit, speech: Speech, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
+pub fn go(fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let path = fit.store.path().to_path_buf();
     let began = Instant::now();
-    let cancelled = sample(fit, speech, stop)?;
+    let cancelled = sample(fit, verbosity, stop)?;
     let seconds = began.elapsed().as_secs_f64();
     if cancelled {
         return Ok(code::STOPPED);
     }
     let loaded = LoadedRun::open(&path)?;
     let found = assess(&loaded.problem, &loaded.chains, 0.9);
-    if speech.json {
+    if verbosity.json {
         println!("{:#}", summary::as_json(&loaded, &found));
-    } else if !speech.quiet {
+    } else if !verbosity.quiet {
         print!("{}", summary::as_text(&loaded, &found, 0.9));
         println!("\n{0} in {1}. Figures: gpssm report {0}", path.display(), clock(seconds));
     }
@@ -116,7 +116,7 @@ pub fn go(fit: Fit, speech: Speech, stop: &Arc<AtomicBool>) -> Result<u8, Failur
 }
 
 /// Samples; whether it was stopped.
-pub fn sample(mut fit: Fit, speech: Speech, stop: &Arc<AtomicBool>) -> Result<bool, Failure> {
+pub fn sample(mut fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Result<bool, Failure> {
     let path = fit.store.path().to_path_buf();
     let journal = Journal::beside(&path);
     let settings = fit.settings.clone();
@@ -135,8 +135,8 @@ pub fn sample(mut fit: Fit, speech: Speech, stop: &Arc<AtomicBool>) -> Result<bo
     let table = fit.problem.table();
     let learned = (0..table.len()).filter(|k| !table.is_fixed(*k));
     let learned = learned.map(|k| (k, table.parameters[k].name.clone())).collect();
-    let voice = Voice::choose(speech.quiet || speech.json);
-    let monitor = Monitor::new(voice, &settings, learned, stop.clone());
+    let progress_mode = ProgressMode::choose(verbosity.quiet || verbosity.json);
+    let monitor = Monitor::new(progress_mode, &settings, learned, stop.clone());
     let began = Instant::now();
     let sampled = fit.sample(&|draw| monitor.look(draw), &|progress| monitor.progress(progress));
     monitor.finish();

@@ -9,7 +9,7 @@ use gpssm::posterior::predict::Target;
 use gpssm_io::table::{Columns, read_record};
 
 use crate::failure::Failure;
-use crate::learned::{BandTable, DrawArgs, Learned, QUANTILES, RecordArgs, check_room, warn};
+use crate::fitted::{DrawArgs, Fitted, IntervalTable, QUANTILES, RecordArgs, check_room, warn};
 use crate::output::{Output, check_table};
 use crate::progress::steps;
 
@@ -50,11 +50,11 @@ pub struct PredictArgs {
 /// Runs the command; the exit code.
 pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
     args.out.as_deref().map_or(Ok(()), |out| check_table(out, &[&args.run, &args.file]))?;
-    let learned = Learned::open(&args.run, args.draws)?;
+    let fitted = Fitted::open(&args.run, args.draws)?;
     let output = match args.horizon {
-        Some(k) => ahead(args, &learned, k)?,
+        Some(k) => ahead(args, &fitted, k)?,
         None => at_points(
-            &learned,
+            &fitted,
             &args.file,
             if args.next_state { Target::NextState } else { Target::Function },
         )?,
@@ -63,8 +63,8 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn at_points(learned: &Learned, file: &Path, target: Target) -> Result<Output, Failure> {
-    let model = learned.run.problem.model();
+fn at_points(fitted: &Fitted, file: &Path, target: Target) -> Result<Output, Failure> {
+    let model = fitted.run.problem.model();
     let names: Vec<String> = model.state_names().into_iter().chain(model.input_names()).collect();
     let columns = Columns { y: names.clone(), ..Columns::default() };
     let data = read_record(file, &columns).map_err(Failure::input)?;
@@ -83,7 +83,7 @@ fn at_points(learned: &Learned, file: &Path, target: Target) -> Result<Output, F
             z.push(sequence.y(t));
         }
     }
-    let found = learned.posterior.predict_at(&z, target)?;
+    let found = fitted.posterior.predict_at(&z, target)?;
     warn(&found.warnings);
     let mut output = Output::default();
     for (c, name) in names.iter().enumerate() {
@@ -103,17 +103,17 @@ fn at_points(learned: &Learned, file: &Path, target: Target) -> Result<Output, F
     Ok(output)
 }
 
-fn ahead(args: &PredictArgs, learned: &Learned, k: usize) -> Result<Output, Failure> {
-    let data = learned.record(&args.file, &args.record)?;
+fn ahead(args: &PredictArgs, fitted: &Fitted, k: usize) -> Result<Output, Failure> {
+    let data = fitted.record(&args.file, &args.record)?;
     check_room("--samples", args.samples, data.n_rows * data.outputs.len())?;
-    let initial = learned.initial(&args.initial)?;
+    let initial = fitted.initial(&args.initial)?;
     let options = OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() };
-    let mut table = BandTable::new(learned.run.problem.model().output_names());
+    let mut table = IntervalTable::new(fitted.run.problem.model().output_names());
     let mut scores = Vec::new();
     for (s, sequence) in data.record.sequences().iter().enumerate() {
         let progress = steps("predict");
         let found =
-            learned.posterior.predict_ahead(sequence, k, args.samples, &initial, &options, &|done, of| {
+            fitted.posterior.predict_ahead(sequence, k, args.samples, &initial, &options, &|done, of| {
                 progress.tell(done, of)
             })?;
         warn(&found.warnings);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gpssm::assessment::assess;
+use gpssm::convergence::assess;
 use gpssm_io::fit::LoadedRun;
 use gpssm_report::{Names, ReportInput};
 

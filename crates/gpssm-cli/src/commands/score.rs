@@ -7,12 +7,12 @@ use gpssm::posterior::compare::compare as rank;
 use gpssm::posterior::ensemble::Ensemble;
 use gpssm::posterior::online::OnlineOptions;
 use gpssm::posterior::score::{ScoreOptions, ScoreReport, ScoreTask, Scores};
-use gpssm_io::bands::Bands;
+use gpssm_io::calibration::Calibration;
 use gpssm_io::table::Data;
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::learned::{DrawArgs, Learned, RecordArgs, check_room, warn};
+use crate::fitted::{DrawArgs, Fitted, RecordArgs, check_room, warn};
 use crate::progress::steps;
 use crate::table::{Table, number, number_or_dash};
 
@@ -44,7 +44,7 @@ pub struct ScoreArgs {
     pub paths: usize,
     /// Leave the bands of a free run as the model says, where the run holds others.
     #[arg(long)]
-    pub raw_bands: bool,
+    pub raw: bool,
     /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
@@ -58,11 +58,11 @@ pub struct ScoreArgs {
 
 /// Runs `gpssm score`; the exit code.
 pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
-    let learned = Learned::open(&args.run, args.draws)?;
-    let data = learned.record(&args.file, &args.record)?;
+    let fitted = Fitted::open(&args.run, args.draws)?;
+    let data = fitted.record(&args.file, &args.record)?;
     let sequence = single(&data)?;
     check_room("--paths", args.paths, data.n_rows * data.outputs.len())?;
-    let after = args.after_training.then(|| learned.run.problem.sequences().len() - 1);
+    let after = args.after_training.then(|| fitted.run.problem.sequences().len() - 1);
     let options = ScoreOptions {
         task: args.horizon.map_or(ScoreTask::Simulation, ScoreTask::Ahead),
         n_init: if args.after_training { 0 } else { args.n_init },
@@ -72,17 +72,18 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
         ..ScoreOptions::default()
     };
     let progress = steps("score");
-    let bands = if args.raw_bands { Bands::default() } else { learned.run.bands.clone() };
+    let calibration = if args.raw { Calibration::default() } else { fitted.run.calibration.clone() };
     let tell = |done: usize, of: usize| progress.tell(done, of);
-    let apply = |samples: &Ensemble| bands.apply(samples);
-    let reshape: Option<&dyn Fn(&Ensemble) -> Ensemble> = if bands.are_own() { None } else { Some(&apply) };
-    let report = learned.posterior.score_with(sequence, &options, reshape, &tell)?;
+    let apply = |samples: &Ensemble| calibration.apply(samples);
+    let reshape: Option<&dyn Fn(&Ensemble) -> Ensemble> =
+        if calibration.are_own() { None } else { Some(&apply) };
+    let report = fitted.posterior.score_with(sequence, &options, reshape, &tell)?;
     drop(progress);
     warn(&report.warnings);
     if args.json {
         println!(
             "{:#}",
-            json!({ "n_init": options.n_init, "horizon": args.horizon, "bands": bands, "report": report })
+            json!({ "n_init": options.n_init, "horizon": args.horizon, "calibration": calibration, "report": report })
         );
     } else {
         let what = match options.task {
@@ -92,7 +93,7 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
             ScoreTask::Simulation => format!("free run from the state after {} rows", options.n_init),
         };
         println!("{what}, {} rows of {}", sequence.n_rows() - options.n_init, data.source);
-        if let Some(words) = bands.in_words().filter(|_| options.task == ScoreTask::Simulation) {
+        if let Some(words) = calibration.describe().filter(|_| options.task == ScoreTask::Simulation) {
             println!("{words}; the log score is that of a Gaussian as wide as they are");
         }
         println!();
@@ -193,13 +194,13 @@ pub struct CompareArgs {
 
 /// Runs `gpssm compare`; the exit code.
 pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
-    let learned: Vec<Learned> =
-        args.runs.iter().map(|run| Learned::open(run, args.draws)).collect::<Result<_, _>>()?;
-    let Some(first) = learned.first() else { return Err(Failure::input("no run to compare")) };
+    let fitted: Vec<Fitted> =
+        args.runs.iter().map(|run| Fitted::open(run, args.draws)).collect::<Result<_, _>>()?;
+    let Some(first) = fitted.first() else { return Err(Failure::input("no run to compare")) };
     let data = first.record(&args.record_file, &args.record)?;
     let sequence = single(&data)?;
     let names: Vec<String> = args.runs.iter().map(|run| run.display().to_string()).collect();
-    let models: Vec<_> = names.iter().map(String::as_str).zip(learned.iter().map(|l| &l.posterior)).collect();
+    let models: Vec<_> = names.iter().map(String::as_str).zip(fitted.iter().map(|l| &l.posterior)).collect();
     let options = OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() };
     let progress = steps("compare");
     let ranked = rank(&models, sequence, args.n_init, &options, &|done, of| progress.tell(done, of))?;

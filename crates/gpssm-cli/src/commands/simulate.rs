@@ -6,19 +6,19 @@ use clap::Args;
 use gpssm::posterior::online::OnlineOptions;
 use gpssm::posterior::simulate::{Initial, SimulateOptions, Simulation, simulate_prior};
 use gpssm::prepare;
-use gpssm_io::bands::Bands;
+use gpssm_io::calibration::Calibration;
 use gpssm_io::config::RunFile;
 
 use crate::commands::fit;
 use crate::failure::Failure;
-use crate::learned::{BandTable, DrawArgs, Learned, RecordArgs, check_room, warn};
+use crate::fitted::{DrawArgs, Fitted, IntervalTable, RecordArgs, check_room, warn};
 use crate::output::{Column, Output, check_table};
 use crate::progress::steps;
 
 /// Arguments of `gpssm simulate`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  gpssm simulate run.zarr --inputs new.csv -o bands.csv            from p(x_0)
+  gpssm simulate run.zarr --inputs new.csv -o intervals.csv            from p(x_0)
   gpssm simulate run.zarr --inputs test.csv --n-init 50            the first 50 rows (with outputs) set the state
   gpssm simulate run.zarr --inputs next.csv --initial last         go on where the training record ended
   gpssm simulate run.zarr --steps 100 --paths 5000 --samples paths.parquet   a model without inputs
@@ -55,7 +55,7 @@ pub struct SimulateArgs {
     pub no_sensor_noise: bool,
     /// Leave the bands of outputs as the model says, where the run holds others.
     #[arg(long)]
-    pub raw_bands: bool,
+    pub raw: bool,
     /// Table of bands (.csv or .parquet) [default: CSV on standard output].
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -97,15 +97,15 @@ pub fn run(args: &SimulateArgs) -> Result<u8, Failure> {
 type Labelled = (String, Vec<f64>, Simulation);
 
 fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
-    let learned = Learned::open(run, args.draws)?;
-    let n_u = learned.run.problem.model().n_u;
-    let values = learned.run.problem.n_x() + learned.run.problem.model().n_y;
+    let fitted = Fitted::open(run, args.draws)?;
+    let n_u = fitted.run.problem.model().n_u;
+    let values = fitted.run.problem.n_x() + fitted.run.problem.model().n_y;
     let mut done: Vec<Labelled> = Vec::new();
     if let Some(n_init) = args.n_init {
         let Some(path) = &args.inputs else {
             return Err(Failure::input("--n-init needs --inputs with a record of outputs"));
         };
-        let data = learned.record(path, &args.record)?;
+        let data = fitted.record(path, &args.record)?;
         check_room("--paths", args.paths, data.n_rows * values)?;
         let filter = OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() };
         for (s, sequence) in data.record.sequences().iter().enumerate() {
@@ -116,7 +116,7 @@ fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Resu
             }
             let inputs: Vec<Vec<f64>> = (0..sequence.n_rows()).map(|t| sequence.u(t).to_vec()).collect();
             let progress = steps("simulate");
-            let found = learned.posterior.simulate_from_record(
+            let found = fitted.posterior.simulate_from_record(
                 &rows(n_init),
                 &inputs,
                 options,
@@ -126,7 +126,7 @@ fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Resu
             done.push((data.sequence_labels[s].clone(), data.time[s].clone(), found));
         }
     } else {
-        let initial = learned.initial(&args.initial)?;
+        let initial = fitted.initial(&args.initial)?;
         // The next record begins one row after the training record ended.
         let follows = match initial {
             Initial::LastTraining { sequence } => Some(sequence),
@@ -137,12 +137,12 @@ fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Resu
                 return Err(Failure::input("--inputs: the model has no inputs; give --steps instead"));
             }
             (Some(path), _) => {
-                let data = learned.inputs(path, &args.record)?;
+                let data = fitted.inputs(path, &args.record)?;
                 check_room("--paths", args.paths, data.n_rows * values)?;
                 let rows = data.record.sequences().iter();
-                let window = learned.run.data.columns().window();
+                let window = fitted.run.data.columns().window();
                 let rows = rows.map(|s| (0..s.n_rows()).map(|t| s.y(t).to_vec()).collect::<Vec<_>>());
-                let rows = rows.map(|rows| window.spread_rows(rows));
+                let rows = rows.map(|rows| window.with_past_rows(rows));
                 let labels = data.sequence_labels.iter().cloned().zip(data.time.iter().cloned());
                 labels.zip(rows).map(|((label, time), rows)| (label, time, rows)).collect()
             }
@@ -160,18 +160,18 @@ fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Resu
             let progress = steps("simulate");
             let tell = |done: usize, of: usize| progress.tell(done, of);
             let found = match follows {
-                Some(sequence) => learned.posterior.simulate_on(sequence, &rows, options, &tell)?,
-                None => learned.posterior.simulate(&rows, &initial, options, &tell)?,
+                Some(sequence) => fitted.posterior.simulate_on(sequence, &rows, options, &tell)?,
+                None => fitted.posterior.simulate(&rows, &initial, options, &tell)?,
             };
             done.push((label, time, found));
         }
     }
-    let model = learned.run.problem.model();
-    let bands = if args.raw_bands { Bands::default() } else { learned.run.bands.clone() };
-    if let Some(words) = bands.in_words() {
+    let model = fitted.run.problem.model();
+    let calibration = if args.raw { Calibration::default() } else { fitted.run.calibration.clone() };
+    if let Some(words) = calibration.describe() {
         eprintln!("{words}");
     }
-    write(args, model.state_names(), model.output_names(), &bands, done)
+    write(args, model.state_names(), model.output_names(), &calibration, done)
 }
 
 fn prior(args: &SimulateArgs, model: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
@@ -186,24 +186,24 @@ fn prior(args: &SimulateArgs, model: &Path, options: &SimulateOptions) -> Result
         done.push((data.sequence_labels[s].clone(), data.time[s].clone(), found));
     }
     let model = problem.model();
-    write(args, model.state_names(), model.output_names(), &Bands::default(), done)
+    write(args, model.state_names(), model.output_names(), &Calibration::default(), done)
 }
 
 fn write(
     args: &SimulateArgs,
     states: Vec<String>,
     outputs: Vec<String>,
-    bands: &Bands,
+    calibration: &Calibration,
     done: Vec<Labelled>,
 ) -> Result<u8, Failure> {
     let several = done.len() > 1;
     let names: Vec<String> =
         outputs.iter().cloned().chain(states.iter().map(|x| format!("state_{x}"))).collect();
-    let mut table = BandTable::new(names);
+    let mut table = IntervalTable::new(names);
     let mut samples = Samples::default();
     for (label, time, found) in &done {
         warn(&found.warnings);
-        table.add(label, time, &bands.apply(&found.y).beside(&found.x));
+        table.add(label, time, &calibration.apply(&found.y).beside(&found.x));
         if args.samples.is_some() {
             samples.add(label, time, found);
         }

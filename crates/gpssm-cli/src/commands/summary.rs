@@ -1,6 +1,6 @@
 //! `gpssm summary`: what was learned, and whether to trust it.
 
-use gpssm::assessment::{Assessment, RowNames, assess};
+use gpssm::convergence::{Assessment, RowNames, assess};
 use gpssm::diagnostics::Summary;
 use gpssm_io::fit::LoadedRun;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn row_names(run: &LoadedRun) -> RowNames<'_> {
 
 /// Warnings, one line each.
 pub fn warnings(run: &LoadedRun, found: &Assessment) -> Vec<String> {
-    found.warnings.iter().map(|warning| warning.in_words(&row_names(run))).collect()
+    found.warnings.iter().map(|warning| warning.describe(&row_names(run))).collect()
 }
 
 /// The summary as people read it.
@@ -69,8 +69,8 @@ pub fn as_text(run: &LoadedRun, found: &Assessment, level: f64) -> String {
     text += &format!(
         "Numerics: {} evidences ({} failed), {} failed filters, {} slice updates at their limit, {} covariances \
          raised to the process noise\n",
-        totals.evidence_evaluations,
-        totals.evidence_failures,
+        totals.density_evaluations,
+        totals.density_failures,
         totals.filter_failures,
         totals.slice_capped,
         totals.clamped

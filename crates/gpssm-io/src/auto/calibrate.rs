@@ -12,7 +12,7 @@ use gpssm::Record;
 use super::rounds::each;
 use super::trial::{self, Effort, Outcome};
 use super::{Trial, screen};
-use crate::bands::Bands;
+use crate::calibration::Calibration;
 
 const PARTS: usize = 3;
 /// The tails of bands need more draws and paths than the choice of a candidate.
@@ -21,7 +21,7 @@ const EFFORT: Effort = Effort { chains: 1, draws: 40, paths: 200, threads: 1 };
 const LEVEL: f64 = 0.9;
 /// Records to come ask for a little more than parts of the training record do.
 const NEW_RECORD: f64 = 1.1;
-/// Bands are never scaled by less or more than this,
+/// Calibration are never scaled by less or more than this,
 const LEAST: f64 = 0.3;
 const MOST: f64 = 4.0;
 
@@ -30,16 +30,20 @@ const MOST: f64 = 4.0;
 const HARDLY_BETTER: f64 = 0.8;
 
 /// The bands of a candidate; none if no part of the record tells.
-pub(super) fn bands(winner: &Trial, constant_crps: Option<f64>, record: &Record) -> Option<Bands> {
+pub(super) fn calibration(
+    winner: &Trial,
+    constant_crps: Option<f64>,
+    record: &Record,
+) -> Option<Calibration> {
     let candidate = &winner.candidate;
     let n_init = candidate.memory();
     let folds = trial::parts(record, PARTS, n_init);
     let scales = each(&folds, |fold| scale(&trial::free_runs(candidate, fold, n_init, EFFORT)?));
     let asked = middle(scales.into_iter().flatten().collect()).into_iter().chain(winner.scale);
     let scale = asked.max_by(f64::total_cmp)?;
-    let constant: Vec<f64> = (0..record.n_y()).map(|k| Z * screen::spread(record, k)).collect();
+    let constant: Vec<f64> = (0..record.n_y()).map(|k| Z * screen::sd_of_output(record, k)).collect();
     let known = constant.iter().all(|side| *side > 0.0);
-    Some(Bands {
+    Some(Calibration {
         scale: (NEW_RECORD * scale).clamp(least(winner.crps, constant_crps), MOST),
         constant: if known { constant } else { Vec::new() },
         range: if known { screen::range(record.sequences()) } else { Vec::new() },

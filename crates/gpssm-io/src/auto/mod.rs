@@ -24,7 +24,6 @@ mod trial;
 use crate::config::{RunConfig, States};
 use crate::free_run::Layout;
 use crate::table::{Data, Window};
-use gpssm::mcmc::settings::StartAt;
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
 use gpssm::model::kernel::{ConstantSpec, LinearSpec, StationarySpec};
 use gpssm::model::scale_prior::ScalePrior;
@@ -106,7 +105,7 @@ impl Candidate {
     }
 
     /// First transitions that look back to before the record, in rows of the model: nothing is learned from them.
-    fn lead_in(&self) -> usize {
+    fn presample(&self) -> usize {
         let Window { lags, delay } = self.layout.window;
         self.lags.max((lags + delay).saturating_sub(1))
     }
@@ -181,7 +180,7 @@ pub fn choose(
     chosen.model.states = None;
     let mut choice = Choice { trials: Vec::new(), chosen: None, constant_crps: None, notes: Vec::new() };
     let sensor = config.model.sensor.as_ref().is_none_or(|sensor| sensor.is_linear_gaussian());
-    let shortest = data.record.sequences().iter().map(Sequence::n_rows).max().unwrap_or(0);
+    let longest = data.record.sequences().iter().map(Sequence::n_rows).max().unwrap_or(0);
     let plain =
         config.model.state.is_empty() && config.model.function.is_none() && config.model.mean.is_none();
     let reason = if !sensor {
@@ -190,7 +189,7 @@ pub fn choose(
         Some("outputs are missing")
     } else if !plain {
         Some("states, mean or function are given")
-    } else if shortest < FEWEST_ROWS {
+    } else if longest < FEWEST_ROWS {
         Some("the record is too short to hold a part of it out")
     } else {
         None
@@ -219,8 +218,8 @@ pub fn choose(
         return (chosen, choice);
     };
     settle(&mut chosen, &winner.candidate, data, given);
-    if chosen.bands.is_none() {
-        chosen.bands = calibrate::bands(&winner, choice.constant_crps, &data.record);
+    if chosen.calibration.is_none() {
+        chosen.calibration = calibrate::calibration(&winner, choice.constant_crps, &data.record);
     }
     if let (Some(crps), Some(constant)) = (winner.crps, choice.constant_crps)
         && crps > constant
@@ -264,15 +263,14 @@ fn settle(config: &mut RunConfig, candidate: &Candidate, data: &Data, given: &dy
         config.model.dynamics =
             Some(dynamics(&candidate.kernel, candidate.n_regressors(&data.record), rows, INDUCING));
     }
-    if !given("sampler.start_at") && !given("sampler.hold_states") {
-        config.sampler.start_at = StartAt::Outputs;
-        config.sampler.hold_states = true;
+    if !given("sampler.start_at") && !given("sampler.narx") {
+        config.sampler.narx = true;
         if config.model.sensor.is_none() {
             config.model.sensor = Some(exact_sensor(&data.record));
         }
     }
-    if config.sampler.hold_states {
-        config.model.lead_in.get_or_insert(candidate.lead_in());
+    if config.sampler.narx {
+        config.model.presample.get_or_insert(candidate.presample());
     }
     if !given("sampler.tune") {
         config.sampler.tune = TUNE;
@@ -286,7 +284,7 @@ fn settle(config: &mut RunConfig, candidate: &Candidate, data: &Data, given: &dy
 /// learn it from.
 fn exact_sensor(record: &Record) -> SensorSpec {
     let noise = |k: usize| {
-        let size = screen::spread(record, k);
+        let size = screen::sd_of_output(record, k);
         let value = SENSOR_NOISE * if size > 0.0 { size } else { 1.0 };
         ScalePrior::on_sd(Prior::Fixed { value })
     };

@@ -54,7 +54,7 @@ fn n_compared(record: &Record) -> usize {
     record.sequences().iter().map(|sequence| sequence.n_rows().saturating_sub(FIRST)).sum()
 }
 
-/// Of linear models with so many past outputs and the inputs these numbers of rows before; relative to the spread of each
+/// Of linear models with so many past outputs and the inputs these numbers of rows before; relative to the sd of each
 /// output.
 fn squared_errors(record: &Record, outputs: usize, inputs: std::ops::Range<usize>) -> Option<Vec<f64>> {
     let error = |k: usize| -> Option<f64> {
@@ -72,13 +72,13 @@ fn squared_errors(record: &Record, outputs: usize, inputs: std::ops::Range<usize
             return None;
         }
         let (_, square, _) = least_squares(&rows, &targets);
-        let spread = variance(targets.iter().copied()) * targets.len() as f64;
-        Some(if spread > 0.0 { square / spread } else { 0.0 })
+        let sd = variance(targets.iter().copied()) * targets.len() as f64;
+        Some(if sd > 0.0 { square / sd } else { 0.0 })
     };
     (0..record.n_y()).map(error).collect()
 }
 
-/// A record whose steps are smaller than this part of its spread is sampled fast,
+/// A record whose steps are smaller than this part of its sd is sampled fast,
 const FAST: f64 = 0.2;
 /// and thinned to steps of at most this part,
 const SLOW: f64 = 0.8;
@@ -90,14 +90,14 @@ pub(super) fn thinnings(record: &Record) -> Vec<usize> {
     let rows = record.sequences().iter().map(Sequence::n_rows).max().unwrap_or(0);
     let mut largest = 0.0f64;
     for k in 0..record.n_y() {
-        let spread = spread(record, k);
+        let sd = sd_of_output(record, k);
         let steps = record.sequences().iter().flat_map(|s| {
             let y: Vec<f64> = s.output(k).collect();
             (1..y.len()).map(|t| y[t] - y[t - 1]).collect::<Vec<f64>>()
         });
         let step = variance(steps).sqrt();
-        if spread > 0.0 {
-            largest = largest.max(step / spread);
+        if sd > 0.0 {
+            largest = largest.max(step / sd);
         }
     }
     if largest == 0.0 || largest > FAST {
@@ -107,7 +107,7 @@ pub(super) fn thinnings(record: &Record) -> Vec<usize> {
 }
 
 /// Standard deviation of an output.
-pub(super) fn spread(record: &Record, k: usize) -> f64 {
+pub(super) fn sd_of_output(record: &Record, k: usize) -> f64 {
     variance(record.sequences().iter().flat_map(|s| s.output(k))).sqrt()
 }
 

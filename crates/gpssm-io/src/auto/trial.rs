@@ -1,6 +1,5 @@
 //! One candidate, fitted to a part of the record and run free over the rest.
 
-use gpssm::mcmc::settings::StartAt;
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec};
 use gpssm::model::spec::{SensorSpec, TransitionSpec};
 use gpssm::posterior::Posterior;
@@ -189,7 +188,7 @@ pub(super) fn constant_crps(folds: &[Fold], n_init: usize) -> Option<f64> {
             let scores = baseline_scores(&constant, sequence, n_init, &[]).ok()?;
             for (k, output) in scores.outputs.iter().enumerate() {
                 rows += output.n as f64;
-                total += output.n as f64 * output.crps / screen::spread(&fitted, k);
+                total += output.n as f64 * output.crps / screen::sd_of_output(&fitted, k);
             }
         }
     }
@@ -212,7 +211,7 @@ fn fit(candidate: &Candidate, fold: &Fold, effort: Effort) -> Option<Posterior> 
     }
     let n_z = model.states.len() + record.n_u();
     model.dynamics = dynamics(&candidate.kernel, n_z, record.n_transitions(), INDUCING);
-    model.lead_in = candidate.lead_in();
+    model.presample = candidate.presample();
     let problem = Problem::new(model, &Functions::new(), record).ok()?;
     let settings = Settings {
         seed: SEED,
@@ -220,8 +219,7 @@ fn fit(candidate: &Candidate, fold: &Fold, effort: Effort) -> Option<Posterior> 
         tune: 0,
         draws: effort.draws,
         threads: Some(effort.threads),
-        start_at: StartAt::Outputs,
-        hold_states: true,
+        narx: true,
         ..Settings::default()
     };
     let sink = MemorySink::new();

@@ -195,7 +195,7 @@ mod tests {
     fn odd_parts() {
         let inner = kernel("se(x) + linear").unwrap();
         assert_eq!(kernel("odd( se(x) + linear )"), Ok(KernelSpec::Odd(Box::new(inner.clone()))));
-        let words = crate::words::kernel_words(&KernelSpec::Odd(Box::new(inner)));
+        let words = crate::describe::kernel_words(&KernelSpec::Odd(Box::new(inner)));
         assert_eq!(words, "odd(se(x) + linear)");
     }
 

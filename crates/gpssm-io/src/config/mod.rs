@@ -15,7 +15,7 @@
 //! mean = "identity"            # or "zero", or a formula such as "a*x1 + cos(u1)"
 //! sensor = "gaussian"          # or "poisson", ..., or { mean = "abs(x1)", noise = "log_normal(0.1, 1)" }
 //! dynamics = "exact"           # or "hilbert(40)", "fic(30)", ...
-//! lead_in = 3                  # first transitions that f is not learned from, where states are held on the outputs
+//! presample = 3                  # first transitions that f is not learned from, where states are held on the outputs
 //!
 //! [model.parameters]
 //! a = "normal(0, 1)"
@@ -23,7 +23,7 @@
 //! [sampler]
 //! draws = 500
 //!
-//! [bands]                      # of free runs; written by states = "auto"
+//! [calibration]                      # of free runs; written by states = "auto"
 //! scale = 1.2                  # times as wide as the model's own
 //! ```
 //!
@@ -56,7 +56,7 @@ use gpssm::model::symmetry::Symmetry;
 use gpssm::{KernelSpec, Prior, Settings};
 use serde::{Deserialize, Deserializer, de};
 
-use crate::bands::Bands;
+use crate::calibration::Calibration;
 use crate::table::Columns;
 
 pub use self::error::{ConfigError, Origin};
@@ -75,8 +75,8 @@ pub struct RunConfig {
     pub model: ModelConfig,
     /// How the run is made.
     pub sampler: Settings,
-    /// Bands of free runs, by default the model's own.
-    pub bands: Option<Bands>,
+    /// Calibration of free runs, by default the model's own.
+    pub calibration: Option<Calibration>,
 }
 
 /// Which columns of which file.
@@ -144,7 +144,7 @@ pub struct ModelConfig {
     /// Sign changes that the data cannot see, by default those of the states that no output shows.
     pub symmetries: Option<Vec<Symmetry>>,
     /// Transitions at the beginning of each sequence that f is not learned from, where states are held on the outputs.
-    pub lead_in: Option<usize>,
+    pub presample: Option<usize>,
 }
 
 /// One state.

@@ -79,7 +79,7 @@ impl de::Error for ReadError {
     }
 
     fn invalid_type(found: Unexpected, expected: &dyn Expected) -> Self {
-        Self::new(format!("expected {}, found {}", in_words(&expected.to_string()), found_in_words(&found)))
+        Self::new(format!("expected {}, found {}", describe(&expected.to_string()), found_in_words(&found)))
     }
 
     fn invalid_value(found: Unexpected, expected: &dyn Expected) -> Self {
@@ -93,7 +93,7 @@ impl de::Error for ReadError {
     }
 
     fn invalid_length(length: usize, expected: &dyn Expected) -> Self {
-        Self::new(format!("expected {}, found {length} values", in_words(&expected.to_string())))
+        Self::new(format!("expected {}, found {length} values", describe(&expected.to_string())))
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
@@ -120,7 +120,7 @@ impl de::Error for ReadError {
 }
 
 /// What serde expects, as a user would say it.
-fn in_words(expected: &str) -> String {
+fn describe(expected: &str) -> String {
     match expected {
         "u64" | "u32" | "usize" => "a whole number, zero or more".to_owned(),
         "f64" => "a number".to_owned(),

@@ -10,7 +10,7 @@ use super::error::ConfigError;
 use super::fill;
 use super::tree::RunFile;
 use super::{DataConfig, ModelConfig, RunConfig, StateConfig, States, write};
-use crate::bands::Bands;
+use crate::calibration::Calibration;
 use crate::table::{Data, DataError, DataProblem};
 
 /// A run that can start: nothing is left open.
@@ -22,8 +22,8 @@ pub struct Run {
     pub settings: Settings,
     /// The data's file, without its folder, and columns.
     pub data: DataConfig,
-    /// Bands of free runs, if not the model's own.
-    pub bands: Option<Bands>,
+    /// Calibration of free runs, if not the model's own.
+    pub calibration: Option<Calibration>,
 }
 
 impl Run {
@@ -84,14 +84,14 @@ impl RunFile {
         let problem = Problem::new(fill::fill(&problem), functions, data.record.clone())
             .map_err(|error| self.engine_error(error, config, data))?;
         check_settings(&config.sampler).map_err(blame)?;
-        check_bands(config.bands.as_ref(), data.outputs.len()).map_err(blame)?;
+        check_calibration(config.calibration.as_ref(), data.outputs.len()).map_err(blame)?;
         config.sampler.check(&problem).map_err(|error| self.engine_error(error, config, data))?;
         let file = Some(data.source.clone());
         Ok(Run {
             problem,
             settings: config.sampler.clone(),
             data: DataConfig { file, ..config.data.clone() },
-            bands: config.bands.clone(),
+            calibration: config.calibration.clone(),
         })
     }
 
@@ -128,25 +128,28 @@ impl RunFile {
     }
 }
 
-fn check_bands(bands: Option<&Bands>, n_y: usize) -> Result<(), Wrong> {
-    let Some(bands) = bands else { return Ok(()) };
+fn check_calibration(calibration: Option<&Calibration>, n_y: usize) -> Result<(), Wrong> {
+    let Some(calibration) = calibration else { return Ok(()) };
     let positive = |value: f64| value.is_finite() && value > 0.0;
-    if !positive(bands.scale) {
-        return wrong("bands.scale", format!("{} is not a positive number", bands.scale));
+    if !positive(calibration.scale) {
+        return wrong("calibration.scale", format!("{} is not a positive number", calibration.scale));
     }
-    if !bands.constant.is_empty() && bands.constant.len() != n_y {
-        return wrong("bands.constant", format!("{} numbers for {n_y} outputs", bands.constant.len()));
+    if !calibration.constant.is_empty() && calibration.constant.len() != n_y {
+        return wrong(
+            "calibration.constant",
+            format!("{} numbers for {n_y} outputs", calibration.constant.len()),
+        );
     }
-    if !bands.range.is_empty() && bands.range.len() != n_y {
-        return wrong("bands.range", format!("{} pairs for {n_y} outputs", bands.range.len()));
+    if !calibration.range.is_empty() && calibration.range.len() != n_y {
+        return wrong("calibration.range", format!("{} pairs for {n_y} outputs", calibration.range.len()));
     }
     if let Some((low, high)) =
-        bands.range.iter().find(|(low, high)| low >= high || low.is_nan() || high.is_nan())
+        calibration.range.iter().find(|(low, high)| low >= high || low.is_nan() || high.is_nan())
     {
-        return wrong("bands.range", format!("{low} is not less than {high}"));
+        return wrong("calibration.range", format!("{low} is not less than {high}"));
     }
-    match bands.constant.iter().find(|value| !positive(**value)) {
-        Some(value) => wrong("bands.constant", format!("{value} is not a positive number")),
+    match calibration.constant.iter().find(|value| !positive(**value)) {
+        Some(value) => wrong("calibration.constant", format!("{value} is not a positive number")),
         None => Ok(()),
     }
 }
@@ -274,7 +277,7 @@ pub(super) fn model(config: &ModelConfig, data: &Data) -> Result<Model, Wrong> {
     }
     model.parameters = config.parameters.clone();
     model.standardise = config.standardise.unwrap_or(true);
-    model.lead_in = config.lead_in.unwrap_or(0);
+    model.presample = config.presample.unwrap_or(0);
     let lag = |d: &usize| matches!(model.states[*d].transition, TransitionSpec::Lag { .. });
     let lags: Vec<usize> = (0..model.states.len()).filter(lag).collect();
     match &config.symmetries {

@@ -31,7 +31,7 @@ pub(super) fn to_toml(run: &Run) -> String {
     file.entry("sensor", &model.sensor);
     file.entry("initial", &model.initial);
     file.entry("symmetries", &model.symmetries);
-    file.entry("lead_in", &(model.lead_in > 0).then_some(model.lead_in));
+    file.entry("presample", &(model.presample > 0).then_some(model.presample));
     for (d, state) in model.states.iter().enumerate() {
         file.section("[[model.state]]");
         file.entry("name", &model.names.states.get(d));
@@ -60,11 +60,11 @@ pub(super) fn to_toml(run: &Run) -> String {
             file.entry(key, value);
         }
     }
-    if let Some(bands) = &run.bands {
-        file.section("[bands]");
-        file.entry("scale", &bands.scale);
-        file.entry("constant", &bands.constant);
-        file.entry("range", &bands.range);
+    if let Some(calibration) = &run.calibration {
+        file.section("[calibration]");
+        file.entry("scale", &calibration.scale);
+        file.entry("constant", &calibration.constant);
+        file.entry("range", &calibration.range);
     }
     file.0
 }

@@ -7,7 +7,7 @@ use gpssm::mcmc::sink::{Draw, Phase};
 use gpssm::mcmc::sweep::ChainState;
 
 use super::codec::{self, PADDING};
-use super::description::in_words;
+use super::description::describe;
 use super::disk::{Disk, File};
 use super::error::StoreError;
 use super::files::chunk_path;
@@ -102,13 +102,13 @@ impl Writer {
         let refuse = |message: String| Err(StoreError::Draw { chain: self.id, message });
         let expected =
             if self.warmup < tune { (Phase::Tune, self.warmup) } else { (Phase::Sample, self.draws) };
-        let word = in_words(draw.phase);
+        let word = describe(draw.phase);
         if (draw.phase, draw.index) != expected || draw.state.sweep != self.sweeps() + 1 {
             return refuse(format!(
                 "{word} {} after sweep {} came where {} {} was expected",
                 draw.index,
                 draw.state.sweep,
-                in_words(expected.0),
+                describe(expected.0),
                 expected.1
             ));
         }
@@ -160,7 +160,7 @@ impl Writer {
         let length: usize = draw.paths.iter().map(|path| 8 * path.len()).sum();
         let expected = columns.iter().find(|column| column.source == Source::Paths).map(Column::row_bytes);
         if expected != Some(length) {
-            let message = format!("{} {} has paths of another length", in_words(draw.phase), draw.index);
+            let message = format!("{} {} has paths of another length", describe(draw.phase), draw.index);
             return Err(StoreError::Draw { chain: self.id, message });
         }
         for (buffer, column) in self.buffers.iter_mut().zip(columns) {

@@ -364,6 +364,6 @@ impl ParameterArray {
 }
 
 /// Phases in words.
-pub(super) fn in_words(phase: Phase) -> &'static str {
+pub(super) fn describe(phase: Phase) -> &'static str {
     if phase == Phase::Sample { "draw" } else { "warm-up sweep" }
 }

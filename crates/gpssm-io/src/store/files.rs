@@ -8,7 +8,7 @@ use gpssm::mcmc::sink::Phase;
 use gpssm::mcmc::sweep::ChainState;
 
 use super::codec::{self, PADDING};
-use super::description::in_words;
+use super::description::describe;
 use super::error::StoreError;
 use super::layout::{Column, Committed, Layout, chunk_name};
 use super::tree::{Array, DataType, Tree};
@@ -96,7 +96,7 @@ pub(super) fn read_block(
     match committed.as_chunks::<8>().0.iter().position(|element| *element == PADDING) {
         Some(i) => {
             let row = block * column.block + (i * 8 / column.row_bytes()) as u64;
-            Err(StoreError::damaged(&path, format!("{} {row} is missing", in_words(phase))))
+            Err(StoreError::damaged(&path, format!("{} {row} is missing", describe(phase))))
         }
         None => Ok(raw),
     }

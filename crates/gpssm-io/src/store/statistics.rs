@@ -37,8 +37,8 @@ macro_rules! field {
 pub(super) const FIELDS: [Field; 11] = [
     field!(log_joint, number),
     field!(log_likelihood, number),
-    field!(evidence_evaluations, count),
-    field!(evidence_failures, count),
+    field!(density_evaluations, count),
+    field!(density_failures, count),
     field!(slice_failures, count),
     field!(slice_capped, count),
     field!(filter_failures, count),
@@ -56,8 +56,8 @@ mod tests {
     fn every_field_comes_back() {
         // A field that is added to the sampler must be added here.
         let info = SweepInfo {
-            evidence_evaluations: 1,
-            evidence_failures: 2,
+            density_evaluations: 1,
+            density_failures: 2,
             slice_failures: 3,
             slice_capped: 4,
             filter_failures: 5,

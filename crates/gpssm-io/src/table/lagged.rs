@@ -40,7 +40,7 @@ impl Window {
     }
 
     /// Rows of inputs, row-major, with all values of the first input first.
-    pub fn spread(self, u: Vec<f64>, n_u: usize) -> Vec<f64> {
+    pub fn with_past(self, u: Vec<f64>, n_u: usize) -> Vec<f64> {
         if n_u == 0 || (self.lags == 0 && self.delay == 1) {
             return u;
         }
@@ -58,12 +58,12 @@ impl Window {
     }
 
     /// The same for rows one by one.
-    pub fn spread_rows(self, rows: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    pub fn with_past_rows(self, rows: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
         let n_u = rows.first().map_or(0, Vec::len);
         if n_u == 0 {
             return rows;
         }
-        let flat = self.spread(rows.concat(), n_u);
+        let flat = self.with_past(rows.concat(), n_u);
         flat.chunks_exact(n_u * self.n_values()).map(<[f64]>::to_vec).collect()
     }
 }
@@ -87,15 +87,15 @@ mod tests {
     fn rows_show_the_past_of_each_input() {
         let u = vec![1.0, 10.0, 2.0, 20.0, 3.0, 30.0];
         let plain = Window { lags: 1, delay: 1 };
-        assert_eq!(plain.spread(u.clone(), 2), [1., 1., 10., 10., 2., 1., 20., 10., 3., 2., 30., 20.]);
+        assert_eq!(plain.with_past(u.clone(), 2), [1., 1., 10., 10., 2., 1., 20., 10., 3., 2., 30., 20.]);
         assert_eq!(plain.names(&["a".into(), "b".into()]), ["a", "a[-1]", "b", "b[-1]"]);
         let late = Window { lags: 0, delay: 2 };
-        assert_eq!(late.spread(u.clone(), 2), [1., 10., 1., 10., 2., 20.]);
+        assert_eq!(late.with_past(u.clone(), 2), [1., 10., 1., 10., 2., 20.]);
         assert_eq!(late.names(&["a".into()]), ["a[-1]"]);
         let at_once = Window { lags: 1, delay: 0 };
-        assert_eq!(at_once.spread(vec![1.0, 2.0, 3.0], 1), [2., 1., 3., 2., 3., 3.]);
+        assert_eq!(at_once.with_past(vec![1.0, 2.0, 3.0], 1), [2., 1., 3., 2., 3., 3.]);
         assert_eq!(at_once.names(&["a".into()]), ["a[+1]", "a"]);
-        assert_eq!(at_once.spread_rows(vec![vec![1.0], vec![2.0]]), [[2.0, 1.0], [2.0, 2.0]]);
-        assert_eq!(plain.spread_rows(vec![Vec::new(); 2]), vec![Vec::<f64>::new(); 2]);
+        assert_eq!(at_once.with_past_rows(vec![vec![1.0], vec![2.0]]), [[2.0, 1.0], [2.0, 2.0]]);
+        assert_eq!(plain.with_past_rows(vec![Vec::new(); 2]), vec![Vec::<f64>::new(); 2]);
     }
 }

@@ -164,7 +164,7 @@ pub fn read_record(path: &Path, columns: &Columns) -> Result<Data, DataError> {
     let other = |error: gpssm::Error| blame.file(DataProblem::Other(error.to_string()));
     let sequences = sequences
         .into_iter()
-        .map(|s| Sequence::from_flat(s.y, n_y, window.spread(s.u, columns.u.len()), n_u));
+        .map(|s| Sequence::from_flat(s.y, n_y, window.with_past(s.u, columns.u.len()), n_u));
     let record = Record::new(sequences.collect::<Result<_, _>>().map_err(other)?).map_err(other)?;
     let sha256 = fingerprint::fingerprint(&record, columns, &labels, &time);
     Ok(Data {

@@ -527,13 +527,13 @@ pub const CASES: &[Case] = &[
     ),
     option!(
         "range of bands for another number of outputs",
-        &["fit", "data.csv", "--y", "y", "--set", "bands={scale=1, range=[[0, 1], [0, 1]]}"],
-        "bands.range: 2 pairs for 1 outputs"
+        &["fit", "data.csv", "--y", "y", "--set", "calibration={scale=1, range=[[0, 1], [0, 1]]}"],
+        "calibration.range: 2 pairs for 1 outputs"
     ),
     option!(
         "range of bands that is empty",
-        &["fit", "data.csv", "--y", "y", "--set", "bands={scale=1, range=[[1, 1]]}"],
-        "bands.range: 1 is not less than 1"
+        &["fit", "data.csv", "--y", "y", "--set", "calibration={scale=1, range=[[1, 1]]}"],
+        "calibration.range: 1 is not less than 1"
     ),
     option!(
         "memory",

@@ -146,13 +146,13 @@ fn n_draws(input: &ReportInput, n_points: usize) -> usize {
     ((BUDGET / flops.max(1.0)) as usize).clamp(8, MOST_DRAWS)
 }
 
-/// Rows that are predicted: the first ones of every sequence after its lead-in, equally many where there are enough.
+/// Rows that are predicted: the first ones of every sequence after its presample, equally many where there are enough.
 fn predicted_rows(input: &ReportInput) -> Vec<(usize, usize)> {
     let sequences = input.problem.sequences();
     let share = (MOST_ROWS / sequences.len()).max(20);
     let rows = sequences.iter().take(MOST_ROWS / 20).enumerate();
     rows.flat_map(|(s, sequence)| {
-        let first = 1 + sequence.lead_in();
+        let first = 1 + sequence.presample();
         (first..sequence.n_rows().min(share + first)).map(move |t| (s, t))
     })
     .collect()

@@ -116,8 +116,8 @@ fn events(input: &ReportInput) -> Option<(Block, u64)> {
         .map(|chain| {
             let counts = chain.info.iter().map(|info| {
                 [
-                    info.evidence_evaluations,
-                    info.evidence_failures,
+                    info.density_evaluations,
+                    info.density_failures,
                     info.slice_failures,
                     info.slice_capped,
                     info.filter_failures,

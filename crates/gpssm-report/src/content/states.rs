@@ -5,7 +5,7 @@ use gpssm::Points;
 use super::sensor::{shown_state, signal, signal_name};
 use super::statistics::{LEVELS, quantile, sort, split};
 use super::{Block, ReportInput, Section, all_draws, count, some_draws};
-use crate::figures::{Bands, Series, series_figure};
+use crate::figures::{Intervals, Series, series_figure};
 
 /// Sequences, and panels of one sequence, that are shown at the most.
 const MOST_SEQUENCES: usize = 4;
@@ -19,7 +19,7 @@ const VISIBLE: f64 = 0.05;
 const N_SAMPLES: usize = 14;
 
 /// Quantiles over the draws at every time, and where the draws fall into two groups.
-pub(crate) fn bands_of(columns: &[Vec<f64>]) -> (Bands, Vec<bool>) {
+pub(crate) fn bands_of(columns: &[Vec<f64>]) -> (Intervals, Vec<bool>) {
     let n = columns.first().map_or(0, Vec::len);
     let mut quantiles = vec![Vec::with_capacity(n); LEVELS.len()];
     let mut apart = Vec::with_capacity(n);
@@ -35,7 +35,7 @@ pub(crate) fn bands_of(columns: &[Vec<f64>]) -> (Bands, Vec<bool>) {
     let (bottom, top) = crate::chart::scale::range(low.iter().chain(&high).copied());
     let seen = apart.iter().map(|apart| apart.is_some_and(|apart| apart > VISIBLE * (top - bottom)));
     let two_modes = seen.collect();
-    (Bands { low, inner_low, middle, inner_high, high }, two_modes)
+    (Intervals { low, inner_low, middle, inner_high, high }, two_modes)
 }
 
 /// A few draws where the posterior has two modes and just around it, gaps elsewhere.

@@ -6,20 +6,20 @@ use super::functions::{Functions, MOST_MAPS, Map, Values};
 use super::statistics::LEVELS;
 use super::{Block, ReportInput, Section, scattered};
 use crate::chart::{Axis, Class, Figure, Heat, Key, Mark, Panel, Row, Scale};
-use crate::figures::{Bands, Curve, curve_figure};
+use crate::figures::{Curve, Intervals, curve_figure};
 
 /// State dimensions, and slices of one dimension, that are shown at the most.
 const MOST_STATES: usize = 6;
 const MOST_SLICES: usize = 9;
 
-fn bands(values: &Values, n: usize, d: usize) -> Bands {
+fn bands(values: &Values, n: usize, d: usize) -> Intervals {
     let mut quantiles = vec![Vec::with_capacity(n); LEVELS.len()];
     for i in 0..n {
         let mixture = values.mixture(i, d);
         quantiles.iter_mut().zip(LEVELS).for_each(|(out, p)| out.push(mixture.quantile(p)));
     }
     let [low, inner_low, middle, inner_high, high] = <[Vec<f64>; 5]>::try_from(quantiles).unwrap_or_default();
-    Bands { low, inner_low, middle, inner_high, high }
+    Intervals { low, inner_low, middle, inner_high, high }
 }
 
 fn next(input: &ReportInput, d: usize) -> String {

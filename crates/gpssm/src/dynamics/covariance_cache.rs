@@ -79,7 +79,7 @@ impl CovarianceCache {
         let mut matrix = if self.parts.len() >= room { self.parts.remove(0).1 } else { Vec::new() };
         let n = self.points.len();
         matrix.resize(n * (n + 1) / 2, 0.0);
-        Kernel::speed_up(std::slice::from_ref(part), &mut self.points);
+        Kernel::precompute(std::slice::from_ref(part), &mut self.points);
         let mut rest = matrix.as_mut_slice();
         let mut at = vec![0.0; self.points.n_components()];
         for s in 0..n {
@@ -110,7 +110,7 @@ impl Vectorised for AddScaled<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dynamics::evidence::fill_covariance;
+    use crate::dynamics::path_density::fill_covariance;
     use crate::kernel::Shape;
 
     fn difference(cache: &mut CovarianceCache, kernel: &Kernel, points: &Points) -> f64 {

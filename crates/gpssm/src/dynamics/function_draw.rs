@@ -8,7 +8,7 @@ use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 
 use super::block::Pairs;
-use super::evidence::fill_covariance;
+use super::path_density::fill_covariance;
 use super::transition::{FunctionPrior, Transition};
 use crate::function::evaluate_all;
 use crate::kernel::{Kernel, Scratch};
@@ -107,7 +107,7 @@ fn draw_process<R: Rng + ?Sized>(
     let p = kernels.len();
     let n_first = targets.len();
     let mut points = points.clone();
-    Kernel::speed_up(kernels, &mut points);
+    Kernel::precompute(kernels, &mut points);
     let (mut all, mut first, mut scratch) = (Dense::default(), Dense::default(), Scratch::default());
     fill_covariance(kernels, half, &points, &mut all, &mut scratch);
     all.factor()?;

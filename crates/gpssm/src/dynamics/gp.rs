@@ -23,7 +23,7 @@ mod tests;
 
 use super::basis::features::BasisChoice;
 use super::block::Pairs;
-use super::evidence::{EvidenceWork, fill_covariance};
+use super::path_density::{PathDensityWork, fill_covariance};
 use super::population::Population;
 use super::predictions::Predictions;
 use super::transition::{FunctionPrior, Transition};
@@ -106,7 +106,7 @@ impl Transition {
     /// ```
     pub fn log_joint(&self, x: &[Vec<f64>], u: &[Vec<f64>]) -> Result<f64, Error> {
         let pairs = self.checked_pairs(x, u)?;
-        let mut work = EvidenceWork::default();
+        let mut work = PathDensityWork::default();
         let mut total = 0.0;
         for dims in self.blocks() {
             total += self.log_density_of(&dims, &pairs, &mut work)?;
@@ -162,7 +162,7 @@ impl Transition {
         let ancestors: Vec<usize> = (0..n).collect();
         population.start(&generation(0));
         (1..t).for_each(|s| population.advance(&ancestors, &generation(s)));
-        let log_w = population.log_futures(&x_ref, &mut |_, _, _| {}).to_vec();
+        let log_w = population.log_future_density(&x_ref, &mut |_, _, _| {}).to_vec();
         // The filter leaves out what all particles share; the likeliest prefix tells how much that is.
         let best = (0..n).max_by(|&i, &j| log_w[i].total_cmp(&log_w[j])).unwrap_or(0);
         let rows = |x: &[f64]| x.chunks_exact(self.n_x()).map(<[f64]>::to_vec).collect::<Vec<_>>();

@@ -17,13 +17,13 @@
 pub mod basis;
 pub(crate) mod block;
 pub(crate) mod covariance_cache;
-pub(crate) mod evidence;
 pub(crate) mod exact;
 pub(crate) mod function_draw;
 pub(crate) mod genealogy;
 pub mod gp;
 pub(crate) mod markov;
 pub mod numerics;
+pub(crate) mod path_density;
 pub(crate) mod population;
 pub mod predictions;
 pub mod transition;

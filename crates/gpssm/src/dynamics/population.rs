@@ -26,7 +26,7 @@ pub(crate) struct Population<'a> {
     t: usize,
     x: Vec<f64>,
     length: usize,
-    log_futures: Vec<f64>,
+    log_future_density: Vec<f64>,
     /// Room for one step.
     means: Vec<f64>,
     z: Points,
@@ -55,7 +55,7 @@ impl<'a> Population<'a> {
             t: 0,
             x: Vec::new(),
             length,
-            log_futures: Vec::new(),
+            log_future_density: Vec::new(),
             means: Vec::new(),
             z: Points::new(transition.n_x() + inputs[0].len()),
             births: Vec::new(),
@@ -95,11 +95,11 @@ impl<'a> Population<'a> {
     /// With lags the reference's next states differ from particle to particle in the components that copy
     /// the particle's own past. Each particle is led on along the reference until they agree; `visit` is
     /// told the states on the way, for sensors that see the lags.
-    pub(crate) fn log_futures(&mut self, x_ref: &[f64], visit: Visit) -> &[f64] {
+    pub(crate) fn log_future_density(&mut self, x_ref: &[f64], visit: Visit) -> &[f64] {
         let n_x = self.n_x();
         let (n, t) = (self.genealogy.current().len(), self.t + 1);
         let memory = self.transition.memory();
-        let mut out = std::mem::take(&mut self.log_futures);
+        let mut out = std::mem::take(&mut self.log_future_density);
         out.clear();
         out.resize(n, 0.0);
         self.origins.clear();
@@ -122,8 +122,8 @@ impl<'a> Population<'a> {
         for _ in 0..n_ventured {
             self.genealogy.retreat();
         }
-        self.log_futures = out;
-        &self.log_futures
+        self.log_future_density = out;
+        &self.log_future_density
     }
 
     /// States that follow `x` and agree with `x_next` in all but their lags; row-major.

@@ -10,7 +10,7 @@ use super::basis::features::BasisChoice;
 use super::basis::fourier::FourierChoice;
 use super::basis::hilbert::HilbertChoice;
 use super::block::Pairs;
-use super::evidence::EvidenceWork;
+use super::path_density::PathDensityWork;
 use super::population::Population;
 use super::predictions::Predictions;
 use super::transition::{FunctionPrior, ProcessNoise, Transition};
@@ -65,7 +65,7 @@ fn transition(n_x: usize, n_u: usize, full: bool, known: Option<usize>) -> Trans
 
 /// log p(x_{1:} | x_0, context) of a path by one dense factorisation.
 fn dense(case: &Case, path: &[f64], inputs: &[Vec<f64>], context: &Pairs) -> f64 {
-    let mut work = EvidenceWork::default();
+    let mut work = PathDensityWork::default();
     let mut total = 0.0;
     for dims in case.transition.blocks() {
         let mut pairs = context.clone();
@@ -143,7 +143,7 @@ fn check(case: &Case, seed: u64) {
             expected.push(dense(case, &spliced, &inputs, &context) - before);
         }
         let x_next = &reference[t * n_x..(t + 1) * n_x];
-        let actual = population.log_futures(&reference, &mut |_, _, _| {});
+        let actual = population.log_future_density(&reference, &mut |_, _, _| {});
         let offset = expected[0] - actual[0];
         for (fast, slow) in actual.iter().zip(&expected) {
             assert!(

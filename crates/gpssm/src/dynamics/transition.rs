@@ -7,9 +7,9 @@ use super::basis::features::{BasisChoice, BasisError};
 use super::basis::forward::ForwardBlock;
 use super::basis::regression::{Design, Statistics};
 use super::block::{Block, Pairs};
-use super::evidence::{EvidenceWork, log_evidence};
 use super::exact::ExactBlock;
 use super::markov::MarkovBlock;
+use super::path_density::{PathDensityWork, log_marginal_likelihood};
 use crate::function::{ScalarFunction, evaluate_all};
 use crate::kernel::Kernel;
 use crate::linalg::dense::NotPositiveDefinite;
@@ -187,16 +187,18 @@ impl Transition {
         &self,
         dims: &[usize],
         pairs: &Pairs,
-        work: &mut EvidenceWork,
+        work: &mut PathDensityWork,
     ) -> Result<f64, NotPositiveDefinite> {
         let noise = self.noise_of(dims);
         if !self.is_known(dims) {
             return match &self.prior {
-                FunctionPrior::Exact => log_evidence(dims, &self.kernels_of(dims), &noise, pairs, work),
+                FunctionPrior::Exact => {
+                    log_marginal_likelihood(dims, &self.kernels_of(dims), &noise, pairs, work)
+                }
                 FunctionPrior::Collapsed(choice) | FunctionPrior::Sampled(choice, _) => {
                     let design = design(&self.kernels_of(dims), choice, noise)?;
                     work.relative_jitter = work.relative_jitter.max(design.relative_jitter());
-                    work.statistics.statistics(design, dims, pairs)?.log_evidence()
+                    work.statistics.statistics(design, dims, pairs)?.log_marginal_likelihood()
                 }
             };
         }

@@ -83,7 +83,7 @@ impl Kernel {
     }
 
     /// Makes rows over these points cheap where the kernel allows it: 1e-14 of the variance is lost, as in a factorisation.
-    pub(crate) fn speed_up(kernels: &[Self], points: &mut Points) {
+    pub(crate) fn precompute(kernels: &[Self], points: &mut Points) {
         let mut wanted = Vec::new();
         kernels.iter().for_each(|kernel| kernel.exponentials(&mut wanted));
         points.keep_exponentials(&wanted);
@@ -414,7 +414,7 @@ mod tests {
                 (vec![0.0; 70 * stride], vec![0.0; 19], Scratch::default());
             let (mut quick, mut fast) = (old.clone(), vec![0.0; 19]);
             quick.truncate(11);
-            Kernel::speed_up(std::slice::from_ref(&kernel), &mut quick);
+            Kernel::precompute(std::slice::from_ref(&kernel), &mut quick);
             (11..old.len()).for_each(|i| quick.push(&old.row(i)));
             let cross = Cross { points: &old, range: 3..22, at: &new, which: &which };
             kernel.rows(&cross, &mut many, stride, &mut scratch);
@@ -442,7 +442,7 @@ mod tests {
             {
                 for n_before in [0, 2, 5] {
                     let mut points = Points::from_rows(1, rows[..n_before].iter().map(|row| &row[..]));
-                    Kernel::speed_up(std::slice::from_ref(&kernel), &mut points);
+                    Kernel::precompute(std::slice::from_ref(&kernel), &mut points);
                     rows[n_before..].iter().for_each(|row| points.push(row));
                     for near_only in [true, false] {
                         let mut points = points.clone();

@@ -173,7 +173,7 @@ impl Run<'_> {
             }
         };
         let mut chain = Chain::new(problem, settings.filter_options(), settings.seed, number, state);
-        chain.hold_states = settings.hold_states;
+        chain.narx = settings.narx;
         for (phase, first, total) in
             [(Phase::Tune, 0, settings.tune), (Phase::Sample, settings.tune, settings.draws)]
         {

@@ -1,7 +1,7 @@
 //! The density of the hyper-parameters given the states, p(theta) p(x_{1:T} | x_0, theta) p(y | x, theta).
 
 use crate::dynamics::block::Pairs;
-use crate::dynamics::evidence::EvidenceWork;
+use crate::dynamics::path_density::PathDensityWork;
 use crate::dynamics::transition::Transition;
 use crate::initial::BoundInitial;
 use crate::model::compile::Problem;
@@ -18,7 +18,7 @@ pub(crate) struct Conditional<'a> {
     blocks: Vec<Vec<usize>>,
     /// Pairs of all sequences under the mean functions of the last theta that changed them.
     pairs: Pairs,
-    work: &'a mut EvidenceWork,
+    work: &'a mut PathDensityWork,
     pub(crate) evaluations: u64,
     pub(crate) failures: u64,
 }
@@ -35,7 +35,7 @@ impl<'a> Conditional<'a> {
         problem: &'a Problem,
         paths: &'a [Vec<f64>],
         theta: &[f64],
-        work: &'a mut EvidenceWork,
+        work: &'a mut PathDensityWork,
     ) -> Self {
         let n_x = problem.n_x();
         let transition = problem.bind_transition(theta);
@@ -135,7 +135,7 @@ impl<'a> Conditional<'a> {
         let mut likelihood = parts.sensor;
         for (path, sequence) in self.paths.iter().zip(self.problem.sequences()) {
             joint += model.initial.log_density(&path[..n_x]);
-            joint -= moving * (sequence.length() - sequence.lead_in()) as f64;
+            joint -= moving * (sequence.length() - sequence.presample()) as f64;
             // A user's density is in original units already, and a fixed state has none.
             if matches!(model.initial, BoundInitial::Gaussian { .. }) {
                 joint -= scaling.x.scale.iter().map(|scale| scale.ln()).sum::<f64>();

@@ -6,7 +6,7 @@ use super::conditional::Conditional;
 use super::conjugate::{draw_covariance, draw_variance};
 use super::slice::{SliceLimits, WidthAdaptation, slice_update};
 use super::sweep::SweepInfo;
-use crate::dynamics::evidence::EvidenceWork;
+use crate::dynamics::path_density::PathDensityWork;
 use crate::linalg::small;
 use crate::model::compile::{CompiledNoise, Problem};
 use crate::model::covariance_prior::CovariancePrior;
@@ -19,7 +19,7 @@ pub(crate) fn update<R: Rng>(
     theta: &mut [f64],
     paths: &[Vec<f64>],
     widths: &mut [WidthAdaptation],
-    work: &mut EvidenceWork,
+    work: &mut PathDensityWork,
     rng: &mut R,
     info: &mut SweepInfo,
 ) {
@@ -63,8 +63,8 @@ pub(crate) fn update<R: Rng>(
             conditional.rebuild_pairs(theta);
         }
     }
-    info.evidence_evaluations += conditional.evaluations;
-    info.evidence_failures += conditional.failures;
+    info.density_evaluations += conditional.evaluations;
+    info.density_failures += conditional.failures;
     draw_directly(problem, theta, paths, rng, info);
 }
 

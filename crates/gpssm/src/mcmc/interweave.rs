@@ -20,7 +20,7 @@ use rand::Rng;
 use super::conditional::Conditional;
 use super::slice::{SliceLimits, slice_update};
 use super::sweep::SweepInfo;
-use crate::dynamics::evidence::EvidenceWork;
+use crate::dynamics::path_density::PathDensityWork;
 use crate::initial::BoundInitial;
 use crate::model::compile::{CompiledNoise, Problem};
 use crate::model::parameters::Coordinate;
@@ -38,7 +38,7 @@ pub(crate) fn update<R: Rng>(
     problem: &Problem,
     theta: &mut [f64],
     paths: &mut Vec<Vec<f64>>,
-    work: &mut EvidenceWork,
+    work: &mut PathDensityWork,
     rng: &mut R,
     info: &mut SweepInfo,
 ) {
@@ -219,7 +219,7 @@ fn log_joint(
     theta: &[f64],
     paths: &[Vec<f64>],
     k: usize,
-    work: &mut EvidenceWork,
+    work: &mut PathDensityWork,
     info: &mut SweepInfo,
 ) -> f64 {
     let prior = problem.table().log_prior(k, theta);
@@ -228,8 +228,8 @@ fn log_joint(
     }
     let mut conditional = Conditional::new(problem, paths, theta, work);
     let parts = conditional.parts(theta);
-    info.evidence_evaluations += conditional.evaluations;
-    info.evidence_failures += conditional.failures;
+    info.density_evaluations += conditional.evaluations;
+    info.density_failures += conditional.failures;
     let initial = problem.bind(theta).initial;
     let first: f64 = paths.iter().map(|path| initial.log_density(&path[..problem.n_x()])).sum();
     prior + first + parts.blocks.iter().sum::<f64>() + parts.sensor

@@ -33,12 +33,12 @@ pub struct Settings {
     pub proposal: Proposal,
     /// Where a chain begins.
     pub start_at: StartAt,
-    /// Whether the states stay where they begin. With `start_at = outputs` the sensor is then taken as exact, and f is
-    /// a Gaussian process regression of outputs on past outputs and inputs: far cheaper than drawing states.
-    pub hold_states: bool,
+    /// GP-NARX: the outputs and their past values are the states, without sensor noise, and are not drawn. f is then a
+    /// Gaussian process regression of outputs on past outputs and inputs, far cheaper than drawing states.
+    pub narx: bool,
     /// The cold start, where one is searched for.
     pub start: StartSettings,
-    /// A run that needs more than this is refused, in 10^6 bytes.
+    /// Memory limit in MB; larger runs are refused before they start.
     pub max_memory_mb: u64,
 }
 
@@ -78,7 +78,7 @@ impl Default for Settings {
             resampling: Resampling::default(),
             proposal: Proposal::default(),
             start_at: StartAt::default(),
-            hold_states: false,
+            narx: false,
             start: StartSettings::default(),
             max_memory_mb: 8_000,
         }
@@ -92,6 +92,11 @@ impl Default for StartSettings {
 }
 
 impl Settings {
+    /// Whether chains begin on the outputs; a GP-NARX model has nowhere else to begin.
+    pub(crate) fn starts_on_outputs(&self) -> bool {
+        self.narx || self.start_at == StartAt::Outputs
+    }
+
     /// Options of the conditional filter.
     pub fn filter_options(&self) -> FilterOptions {
         FilterOptions { n_particles: self.particles, resampling: self.resampling, proposal: self.proposal }
@@ -125,13 +130,10 @@ impl Settings {
         if self.threads == Some(0) {
             return Err(Error::settings("threads", "must be at least one"));
         }
-        if self.hold_states && self.start_at != StartAt::Outputs {
-            return Err(Error::settings("hold_states", "needs start_at = outputs"));
-        }
-        self.check_lead_in(problem)?;
-        if self.hold_states && problem.record().has_missing() {
+        self.check_presample(problem)?;
+        if self.narx && problem.record().has_missing() {
             let message = "outputs are missing, so the states cannot be held there; leave it out";
-            return Err(Error::settings("hold_states", message));
+            return Err(Error::settings("narx", message));
         }
         let linear = problem.model().sensor.is_linear_gaussian();
         if self.proposal == Proposal::Adapted && !linear {
@@ -152,13 +154,12 @@ impl Settings {
     }
 
     /// Refuses to draw states where some transitions do not count.
-    pub(crate) fn check_lead_in(&self, problem: &Problem) -> Result<(), Error> {
-        if self.hold_states || problem.model().lead_in == 0 {
+    pub(crate) fn check_presample(&self, problem: &Problem) -> Result<(), Error> {
+        if self.narx || problem.model().presample == 0 {
             return Ok(());
         }
-        let message =
-            "model.lead_in is for states that are held on the outputs; set it to true, or leave lead_in out";
-        Err(Error::settings("hold_states", message))
+        let message = "model.presample is for states that are held on the outputs; set it to true, or leave presample out";
+        Err(Error::settings("narx", message))
     }
 
     /// Estimate of the memory that the sampler itself needs at its peak, draws not included.

@@ -36,7 +36,7 @@ pub(crate) fn update<R: Rng>(
     }
     for symmetry in symmetries {
         if draw(problem, &model, &symmetry.flip, paths, rng).is_err() {
-            info.evidence_failures += 1;
+            info.density_failures += 1;
         }
     }
 }

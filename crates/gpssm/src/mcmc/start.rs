@@ -32,9 +32,9 @@ use rand::Rng;
 
 use self::plan::{Stage, plan};
 use super::conditional::Conditional;
-use super::settings::{Settings, StartAt, StartSettings};
+use super::settings::{Settings, StartSettings};
 use super::sweep::{Chain, ChainState};
-use crate::dynamics::evidence::EvidenceWork;
+use crate::dynamics::path_density::PathDensityWork;
 use crate::dynamics::transition::Transition;
 use crate::error::Error;
 use crate::initial::BoundInitial;
@@ -65,7 +65,7 @@ pub struct Start {
     /// Where the chain begins.
     pub state: ChainState,
     /// Estimate of log p(y) along the way to it; good for comparisons between the starts of one problem.
-    pub log_evidence: f64,
+    pub log_marginal_likelihood: f64,
 }
 
 /// Finds a start. `keep_going` is asked before each filter, and told how many were made and how many there will
@@ -76,10 +76,10 @@ pub fn find_start(
     chain: u32,
     keep_going: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<Start>, Error> {
-    if settings.start_at == StartAt::Outputs {
+    if settings.starts_on_outputs() {
         return outputs::find(problem, settings, chain, keep_going);
     }
-    settings.check_lead_in(problem)?;
+    settings.check_presample(problem)?;
     let stages = plan(problem, settings);
     let Some((last, early)) = stages.split_last() else { return Ok(None) };
     let n_islands = if early.is_empty() { 1 } else { ISLANDS };
@@ -107,7 +107,7 @@ pub fn find_start(
         all.extend(population);
     }
     if n_islands > 1 {
-        all.sort_by(|a, b| b.log_evidence.total_cmp(&a.log_evidence));
+        all.sort_by(|a, b| b.log_marginal_likelihood.total_cmp(&a.log_marginal_likelihood));
         all = resample(&all, last.candidates as usize);
     }
     let head = problem.head(last.transitions, last.exact);
@@ -136,8 +136,9 @@ fn failed(n_candidates: u32, last: Option<FilterError>) -> Error {
 
 /// Some of the candidates, the good ones several times. They come and go with the best first.
 fn resample(candidates: &[Start], n: usize) -> Vec<Start> {
-    let best = candidates.first().map_or(0.0, |best| best.log_evidence);
-    let weights: Vec<f64> = candidates.iter().map(|c| (TEMPER * (c.log_evidence - best)).exp()).collect();
+    let best = candidates.first().map_or(0.0, |best| best.log_marginal_likelihood);
+    let weights: Vec<f64> =
+        candidates.iter().map(|c| (TEMPER * (c.log_marginal_likelihood - best)).exp()).collect();
     let unit = weights.iter().sum::<f64>() / n as f64;
     let mut resampled = Vec::new();
     let mut sum = 0.0;
@@ -167,7 +168,7 @@ impl Round<'_> {
         let index = self.number << 32 | u64::from(index);
         let mut rng = stream(self.settings.seed, self.chain, Purpose::StartTheta, 0, index);
         let theta = self.problem.table().sample(&mut rng)?;
-        Ok(Start { state: ChainState::new(self.problem, theta, Vec::new()), log_evidence: 0.0 })
+        Ok(Start { state: ChainState::new(self.problem, theta, Vec::new()), log_marginal_likelihood: 0.0 })
     }
 
     /// Leads the candidates on to the rows of this stage, keeps some and moves them, the best first; none if it was
@@ -195,9 +196,11 @@ impl Round<'_> {
                 None => self.newcomer(index)?,
             };
             match self.lead_on(index, candidate) {
-                Ok(candidate) if candidate.log_evidence.is_finite() => {
+                Ok(candidate) if candidate.log_marginal_likelihood.is_finite() => {
                     let list = if self.has_density(&candidate.state) { &mut kept } else { &mut doubtful };
-                    let place = list.partition_point(|other| other.log_evidence >= candidate.log_evidence);
+                    let place = list.partition_point(|other| {
+                        other.log_marginal_likelihood >= candidate.log_marginal_likelihood
+                    });
                     list.insert(place, candidate);
                     list.truncate(REMEMBERED);
                 }
@@ -254,10 +257,11 @@ impl Round<'_> {
                 particle_filter(&model, sequence, &shared, options, &mut rng)
             };
             let outcome = filter(&ahead)?;
-            candidate.log_evidence += outcome.log_evidence;
+            candidate.log_marginal_likelihood += outcome.log_marginal_likelihood;
             if n_seen > 0 {
                 // The evidence of rows that were counted before: the same filter, the same random numbers.
-                candidate.log_evidence -= filter(&ahead.head(n_seen - from))?.log_evidence;
+                candidate.log_marginal_likelihood -=
+                    filter(&ahead.head(n_seen - from))?.log_marginal_likelihood;
             }
             paths[s].truncate(from * n_x);
             paths[s].extend(outcome.path);
@@ -289,17 +293,17 @@ impl Round<'_> {
             let evidence = self.problem.sequences().iter().map(|sequence| {
                 let shared = SharedPairs::none(self.problem.n_x(), sequence.n_u());
                 particle_filter(&model, sequence, &shared, options, &mut rng)
-                    .map_or(f64::NEG_INFINITY, |outcome| outcome.log_evidence)
+                    .map_or(f64::NEG_INFINITY, |outcome| outcome.log_marginal_likelihood)
             });
-            candidate.log_evidence = evidence.sum();
+            candidate.log_marginal_likelihood = evidence.sum();
         }
-        candidates.sort_by(|a, b| b.log_evidence.total_cmp(&a.log_evidence));
+        candidates.sort_by(|a, b| b.log_marginal_likelihood.total_cmp(&a.log_marginal_likelihood));
     }
 
     /// Whether the density of the candidate can be computed: states that run away may be beyond rounding, and a chain
     /// would not find back from there.
     fn has_density(&self, state: &ChainState) -> bool {
-        let mut work = EvidenceWork::default();
+        let mut work = PathDensityWork::default();
         let mut conditional = Conditional::new(self.problem, &state.paths, &state.theta, &mut work);
         conditional.log_joint(&state.theta).0.is_finite()
     }

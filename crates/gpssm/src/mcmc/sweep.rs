@@ -7,8 +7,8 @@ use super::hyper;
 use super::interweave;
 use super::signs;
 use super::slice::WidthAdaptation;
-use crate::dynamics::evidence::EvidenceWork;
 use crate::dynamics::numerics::Numerics;
+use crate::dynamics::path_density::PathDensityWork;
 use crate::error::Error;
 use crate::model::compile::Problem;
 use crate::model::parameters::{Coordinate, ParameterPrior};
@@ -61,9 +61,9 @@ impl ChainState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SweepInfo {
     /// Evidences p(x_{1:T} | x_0, theta) evaluated.
-    pub evidence_evaluations: u64,
+    pub density_evaluations: u64,
     /// Evidences that could not be computed; the proposal was rejected.
-    pub evidence_failures: u64,
+    pub density_failures: u64,
     /// Densities that were not a number, and conjugate draws that failed.
     pub slice_failures: u64,
     /// Slice updates that hit their limit on steps.
@@ -91,8 +91,8 @@ pub struct SweepInfo {
 impl SweepInfo {
     /// Adds the counts, keeps the larger jitter and takes over the log densities.
     pub(crate) fn add(&mut self, other: &Self) {
-        self.evidence_evaluations += other.evidence_evaluations;
-        self.evidence_failures += other.evidence_failures;
+        self.density_evaluations += other.density_evaluations;
+        self.density_failures += other.density_failures;
         self.slice_failures += other.slice_failures;
         self.slice_capped += other.slice_capped;
         self.filter_failures += other.filter_failures;
@@ -121,8 +121,8 @@ pub struct Chain<'a> {
     /// Where it is.
     pub state: ChainState,
     /// Whether sweeps leave the states as they are.
-    pub hold_states: bool,
-    work: EvidenceWork,
+    pub narx: bool,
+    work: PathDensityWork,
 }
 
 impl<'a> Chain<'a> {
@@ -134,7 +134,7 @@ impl<'a> Chain<'a> {
         chain: u32,
         state: ChainState,
     ) -> Self {
-        Self { problem, options, seed, chain, state, hold_states: false, work: EvidenceWork::default() }
+        Self { problem, options, seed, chain, state, narx: false, work: PathDensityWork::default() }
     }
 
     /// Draws theta given x and y, the noise of sensors once more together with the states seen through them, the signs
@@ -143,7 +143,7 @@ impl<'a> Chain<'a> {
         let mut info = SweepInfo::default();
         self.state.sweep += 1;
         self.update_theta(&mut info);
-        if !self.hold_states {
+        if !self.narx {
             self.interweave(&mut info);
             self.update_signs(&mut info);
             self.update_states(&mut info);

@@ -40,7 +40,7 @@ impl Model {
             parameters: BTreeMap::new(),
             names: Names::default(),
             standardise: true,
-            lead_in: 0,
+            presample: 0,
             symmetries: (n_y..n_x).map(hidden).collect(),
         }
     }

@@ -55,7 +55,7 @@ pub struct Model {
     /// Transitions at the beginning of each sequence that f is not learned from, at most half of them: what the model sees of
     /// the past lies before the record there. Needs states that are held on the outputs.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub lead_in: usize,
+    pub presample: usize,
 }
 
 fn is_zero(number: &usize) -> bool {

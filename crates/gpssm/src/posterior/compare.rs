@@ -38,8 +38,9 @@ pub fn compare(
     options: &OnlineOptions,
     on_progress: &dyn Fn(usize, usize) -> bool,
 ) -> Result<Vec<Ranked>, Error> {
-    let lead_in = models.iter().map(|(_, posterior)| posterior.problem().model().lead_in).max().unwrap_or(0);
-    let n_init = if lead_in > 0 { n_init.max(lead_in + 1) } else { n_init };
+    let presample =
+        models.iter().map(|(_, posterior)| posterior.problem().model().presample).max().unwrap_or(0);
+    let n_init = if presample > 0 { n_init.max(presample + 1) } else { n_init };
     let scored: Vec<usize> =
         (n_init..sequence.n_rows()).filter(|&t| sequence.y(t).iter().any(|y| !y.is_nan())).collect();
     if scored.is_empty() {
@@ -51,7 +52,7 @@ pub fn compare(
             break;
         }
         let filtered = posterior.filter(sequence, &Initial::Model, options, &|_, _| true)?;
-        let rows: Vec<f64> = scored.iter().map(|&t| filtered.log_evidence[t]).collect();
+        let rows: Vec<f64> = scored.iter().map(|&t| filtered.log_marginal_likelihood[t]).collect();
         let log_score = rows.iter().sum::<f64>() / rows.len() as f64;
         ranked.push(Ranked {
             name: (*name).into(),

@@ -18,7 +18,7 @@ use super::distilled::{DISTILLED_VERSION, Distilled, DistilledFunction, Distille
 use super::function::Moments;
 use super::{Posterior, to_internal};
 use crate::dynamics::basis::selection::{Regression, by_variance};
-use crate::dynamics::evidence::fill_covariance;
+use crate::dynamics::path_density::fill_covariance;
 use crate::error::Error;
 use crate::kernel::{Kernel, Scratch};
 use crate::linalg::dense::Dense;
@@ -223,7 +223,7 @@ impl Posterior {
         }
         gram.solve_lower(&mut weights, 1);
         gram.solve_lower_transposed(&mut weights);
-        let spread = self.whitened_covariance(&inducing, &chol, d)?;
+        let variance_factor = self.whitened_covariance(&inducing, &chol, d)?;
         let packed = |dense: &Dense| -> Vec<f64> {
             (0..m).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| dense.get(i, j)).collect()
         };
@@ -239,7 +239,7 @@ impl Posterior {
             chol: packed(&chol),
             weights,
             coefficients,
-            spread: packed(&spread),
+            variance_factor: packed(&variance_factor),
         })
     }
 

@@ -82,7 +82,7 @@ pub struct SparseFunction {
     /// L^{-T} weights: mean = offset + slopes . z + k(z, U) . coefficients.
     pub coefficients: Vec<f64>,
     /// S, lower triangle by rows.
-    pub spread: Vec<f64>,
+    pub variance_factor: Vec<f64>,
 }
 
 impl SparseFunction {
@@ -93,11 +93,12 @@ impl SparseFunction {
             && self.slopes.len() == n_z
             && self.inducing.len() == m * n_z
             && self.chol.len() == triangle
-            && self.spread.len() == triangle
+            && self.variance_factor.len() == triangle
             && self.weights.len() == m
             && self.coefficients.len() == m
             && kernel_fits(&self.kernel, n_z);
-        let numbers = self.inducing.iter().chain(&self.chol).chain(&self.spread).chain(&self.weights);
+        let numbers =
+            self.inducing.iter().chain(&self.chol).chain(&self.variance_factor).chain(&self.weights);
         match fits && numbers.chain(&self.coefficients).chain(&self.slopes).all(|v| v.is_finite()) {
             true => Ok(()),
             false => {
@@ -132,14 +133,14 @@ pub(crate) struct SparseEvaluator {
 }
 
 /// Forward substitution with packed rows, then |S' phi|^2: both in one dispatched loop.
-struct Spread<'a> {
+struct ExplainedVariance<'a> {
     chol: &'a [f64],
-    spread: &'a [f64],
+    variance_factor: &'a [f64],
     phi: &'a mut [f64],
     room: &'a mut [f64],
 }
 
-impl Vectorised for Spread<'_> {
+impl Vectorised for ExplainedVariance<'_> {
     type Output = f64;
 
     #[inline(always)]
@@ -155,7 +156,7 @@ impl Vectorised for Spread<'_> {
         self.room.fill(0.0);
         let mut from = 0;
         for (i, phi) in self.phi.iter().enumerate() {
-            for (sum, s) in self.room[..=i].iter_mut().zip(&self.spread[from..]) {
+            for (sum, s) in self.room[..=i].iter_mut().zip(&self.variance_factor[from..]) {
                 *sum += s * phi;
             }
             from += i + 1;
@@ -178,7 +179,8 @@ impl SparseEvaluator {
         let m = f.n_inducing;
         let (phi, room) = self.phi.split_at_mut(m);
         f.kernel.row(&self.points, 0..m, z, phi, &mut self.scratch);
-        let known = dispatch(Spread { chol: &f.chol, spread: &f.spread, phi, room });
+        let known =
+            dispatch(ExplainedVariance { chol: &f.chol, variance_factor: &f.variance_factor, phi, room });
         let linear = f.offset + f.slopes.iter().zip(z).map(|(a, z)| a * z).sum::<f64>();
         let own = (f.kernel.diagonal(z) - dot(phi, phi)).max(0.0);
         (linear + dot(phi, &f.weights), own + known)

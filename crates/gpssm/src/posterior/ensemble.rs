@@ -11,7 +11,7 @@ pub struct Ensemble {
 
 /// Mean, standard deviation and quantiles of every entry, row-major (row, channel).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bands {
+pub struct Intervals {
     /// Means.
     pub mean: Vec<f64>,
     /// Standard deviations.
@@ -156,9 +156,9 @@ impl Ensemble {
     }
 
     /// Mean, standard deviation and quantiles of every entry.
-    pub fn bands(&self, probabilities: &[f64]) -> Bands {
+    pub fn intervals(&self, probabilities: &[f64]) -> Intervals {
         let n = self.n_rows * self.n_channels;
-        let mut bands = Bands {
+        let mut bands = Intervals {
             mean: Vec::with_capacity(n),
             sd: Vec::with_capacity(n),
             probabilities: probabilities.to_vec(),
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.75), 3.0);
         assert_eq!(quantile(&[1.0], 0.3), 1.0);
         let ensemble = Ensemble::new(2, 1, 2, vec![1.0, 10.0, 3.0, 30.0]);
-        let bands = ensemble.bands(&[0.5]);
+        let bands = ensemble.intervals(&[0.5]);
         assert_eq!(
             (bands.mean, bands.sd, &bands.quantiles[0]),
             (vec![2.0, 20.0], vec![1.0, 10.0], &vec![2.0, 20.0])

@@ -9,7 +9,7 @@ use super::observe::outputs;
 use super::online::{FunctionFilter, OnlineFilter, OnlineOptions, log_predictive, log_unit};
 use super::simulate::Initial;
 use super::warning::Warning;
-use super::{Posterior, Stream, spread, stream_for};
+use super::{Posterior, Stream, allocate, stream_for};
 use crate::dynamics::predictions::Predictions;
 use crate::error::Error;
 use crate::linalg::small;
@@ -26,7 +26,7 @@ pub struct Filtered {
     pub sd: Vec<f64>,
     /// log p(y_t | y_{0:t-1}) of each row: the anomaly score, and the one-step log score. Zero where all outputs
     /// are missing.
-    pub log_evidence: Vec<f64>,
+    pub log_marginal_likelihood: Vec<f64>,
     /// What to know.
     pub warnings: Vec<Warning>,
 }
@@ -39,7 +39,7 @@ pub struct Smoothed {
     /// The draw that each trajectory belongs to.
     pub draws: Vec<usize>,
     /// log p(y_{0:T}).
-    pub log_evidence: f64,
+    pub log_marginal_likelihood: f64,
     /// What to know.
     pub warnings: Vec<Warning>,
 }
@@ -69,7 +69,7 @@ pub(crate) struct FunctionPath {
 
 pub(crate) struct FunctionPaths {
     pub paths: Vec<FunctionPath>,
-    pub log_evidence: f64,
+    pub log_marginal_likelihood: f64,
     pub warnings: Vec<Warning>,
 }
 
@@ -79,7 +79,7 @@ struct History {
     weights: Vec<Vec<f64>>,
     ancestors: Vec<Vec<usize>>,
     predictions: Vec<Predictions>,
-    log_evidence: f64,
+    log_marginal_likelihood: f64,
 }
 
 impl Posterior {
@@ -112,8 +112,12 @@ impl Posterior {
     ) -> Result<Filtered, Error> {
         self.check_record(sequence)?;
         let mut filter = OnlineFilter::new(self, initial, options)?;
-        let mut out =
-            Filtered { mean: Vec::new(), sd: Vec::new(), log_evidence: Vec::new(), warnings: Vec::new() };
+        let mut out = Filtered {
+            mean: Vec::new(),
+            sd: Vec::new(),
+            log_marginal_likelihood: Vec::new(),
+            warnings: Vec::new(),
+        };
         let mut effective = options.functions as f64;
         for t in 0..sequence.n_rows() {
             if !on_progress(t, sequence.n_rows()) {
@@ -122,7 +126,7 @@ impl Posterior {
             let estimate = filter.step(sequence.y(t), sequence.u(t))?;
             out.mean.extend(estimate.mean);
             out.sd.extend(estimate.sd);
-            out.log_evidence.push(estimate.log_evidence);
+            out.log_marginal_likelihood.push(estimate.log_marginal_likelihood);
             effective = estimate.effective_functions;
         }
         out.warnings = filter_warnings(filter.restarted(), effective, options.functions);
@@ -142,7 +146,7 @@ impl Posterior {
         Ok(Smoothed {
             x: Ensemble::new(n_paths, sequence.n_rows(), self.n_x(), values),
             draws: smoothed.paths.iter().map(|path| path.draw).collect(),
-            log_evidence: smoothed.log_evidence,
+            log_marginal_likelihood: smoothed.log_marginal_likelihood,
             warnings: smoothed.warnings,
         })
     }
@@ -161,7 +165,7 @@ impl Posterior {
             return Err(Error::settings("n_paths", "at least one path is needed"));
         }
         let record = self.internal(sequence);
-        let draws = spread(&self.weights(), options.functions);
+        let draws = allocate(&self.weights(), options.functions);
         let mut functions = Vec::new();
         for (k, &j) in draws.iter().enumerate() {
             let posterior = self.shared_function(j)?;
@@ -174,13 +178,13 @@ impl Posterior {
             }
             let space = std::sync::Arc::new(posterior.space.clone());
             let filter = FunctionFilter::new(Box::new(function), space, x, options.proposal, rng);
-            functions.push((j, weights, history(filter, &record, self.problem().model().lead_in)));
+            functions.push((j, weights, history(filter, &record, self.problem().model().presample)));
         }
-        let log_evidence: Vec<f64> = functions
+        let log_marginal_likelihood: Vec<f64> = functions
             .iter()
-            .map(|(_, _, h)| h.as_ref().map_or(f64::NEG_INFINITY, |h| h.log_evidence))
+            .map(|(_, _, h)| h.as_ref().map_or(f64::NEG_INFINITY, |h| h.log_marginal_likelihood))
             .collect();
-        let mut shares = log_evidence.clone();
+        let mut shares = log_marginal_likelihood.clone();
         if normalise(&mut shares).is_none() {
             return Err(Error::data("no particle of any function can explain the record"));
         }
@@ -189,7 +193,7 @@ impl Posterior {
         let lags = self.function(draws[0])?.space.transition.memory() > 0;
         let moving: Vec<usize> = self.function(draws[0])?.space.transition.moving().collect();
         let mut paths = Vec::with_capacity(n_paths);
-        for (i, k) in spread(&shares, n_paths).into_iter().enumerate() {
+        for (i, k) in allocate(&shares, n_paths).into_iter().enumerate() {
             let (draw, weights, Some(history)) = &functions[k] else { continue };
             let mut rng = stream_for(options.seed, Stream::Smooth, i as u64);
             let x = if lags {
@@ -199,11 +203,11 @@ impl Posterior {
             };
             paths.push(FunctionPath { draw: *draw, x, weights: weights.clone() });
         }
-        let dead = log_evidence.iter().filter(|e| !e.is_finite()).count() as u64;
+        let dead = log_marginal_likelihood.iter().filter(|e| !e.is_finite()).count() as u64;
         let effective = 1.0 / shares.iter().map(|w| w * w).sum::<f64>();
         Ok(FunctionPaths {
             paths,
-            log_evidence: log_sum_exp(&log_evidence) - (draws.len() as f64).ln() - unit,
+            log_marginal_likelihood: log_sum_exp(&log_marginal_likelihood) - (draws.len() as f64).ln() - unit,
             warnings: filter_warnings(dead, effective, draws.len()),
         })
     }
@@ -276,14 +280,14 @@ impl Posterior {
         rng: &mut ChaCha8Rng,
     ) -> (Vec<f64>, f64) {
         let (n_x, y) = (self.n_x(), record.y(t + k));
-        let functions = spread(&filter.function_weights(), n_samples);
+        let functions = allocate(&filter.function_weights(), n_samples);
         let (mut samples, mut log_densities) = (Vec::new(), Vec::new());
         let mut from = 0;
         while from < n_samples {
             let own = &mut filter.filters[functions[from]];
             let n = functions[from..].iter().take_while(|f| **f == functions[from]).count();
             let mut x = Vec::with_capacity(n * n_x);
-            for i in spread_systematic(&own.weights, n, rng) {
+            for i in allocate_systematic(&own.weights, n, rng) {
                 x.extend_from_slice(&own.x[i * n_x..(i + 1) * n_x]);
             }
             let mut predictions = Predictions::default();
@@ -306,7 +310,7 @@ impl Posterior {
 }
 
 /// Indices with given weights, at evenly spaced points with a common random shift.
-fn spread_systematic(weights: &[f64], n: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
+fn allocate_systematic(weights: &[f64], n: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
     crate::smc::resampling::Resampling::Systematic.draw(weights, n, rng)
 }
 
@@ -316,22 +320,22 @@ fn filter_warnings(restarted: u64, effective: f64, functions: usize) -> Vec<Warn
     restarted.into_iter().chain(few.then_some(Warning::FewDraws { effective, of: functions })).collect()
 }
 
-/// Runs the filter of one function over a record; none if all its particles die. Rows of the lead-in are no evidence.
-fn history(mut filter: FunctionFilter, record: &Sequence, lead_in: usize) -> Option<History> {
+/// Runs the filter of one function over a record; none if all its particles die. Rows of the presample are no evidence.
+fn history(mut filter: FunctionFilter, record: &Sequence, presample: usize) -> Option<History> {
     let mut history = History {
         x: Vec::new(),
         weights: Vec::new(),
         ancestors: Vec::new(),
         predictions: Vec::new(),
-        log_evidence: 0.0,
+        log_marginal_likelihood: 0.0,
     };
     for t in 0..record.n_rows() {
         let increment = match t {
             0 => filter.start(true, record.y(0), record.u(0))?,
             _ => filter.step(record.u(t - 1), record.y(t), record.u(t))?,
         };
-        if !(1..=lead_in).contains(&t) {
-            history.log_evidence += increment;
+        if !(1..=presample).contains(&t) {
+            history.log_marginal_likelihood += increment;
         }
         if t > 0 {
             history.ancestors.push(filter.ancestors.clone());

@@ -5,7 +5,7 @@
 
 use crate::dynamics::basis::regression::Design;
 use crate::dynamics::block::Pairs;
-use crate::dynamics::evidence::fill_covariance;
+use crate::dynamics::path_density::fill_covariance;
 use crate::dynamics::transition::FunctionPrior;
 use crate::error::Error;
 use crate::function::evaluate_all;
@@ -102,7 +102,7 @@ impl FunctionPosterior {
     pub(crate) fn from_pairs(space: StateSpace, mut pairs: Pairs) -> Result<Self, Error> {
         let transition = &space.transition;
         if matches!(transition.prior, FunctionPrior::Exact) {
-            Kernel::speed_up(&transition.kernels, &mut pairs.points);
+            Kernel::precompute(&transition.kernels, &mut pairs.points);
         }
         let (q, n_x) = (transition.noise_covariance(), transition.n_x());
         let block = |dims: Vec<usize>| -> Result<BlockPosterior, Error> {

@@ -232,7 +232,7 @@ pub(crate) fn stream_for(seed: u64, what: Stream, index: u64) -> ChaCha8Rng {
 }
 
 /// `n` indices in ascending order, as often as their weights say: at the points (i + 1/2) / n of the cumulative weights.
-pub(crate) fn spread(weights: &[f64], n: usize) -> Vec<usize> {
+pub(crate) fn allocate(weights: &[f64], n: usize) -> Vec<usize> {
     let total: f64 = weights.iter().sum();
     let last = weights.iter().rposition(|w| *w > 0.0).unwrap_or(0);
     let (mut j, mut cumulative) = (0, weights[0]);

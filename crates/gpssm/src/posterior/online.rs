@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::drawn::{FunctionDraw, TransitionFunction};
 use super::mixture::log_sum_exp;
 use super::simulate::Initial;
-use super::{Posterior, Stream, spread, stream_for};
+use super::{Posterior, Stream, allocate, stream_for};
 use crate::dynamics::predictions::Predictions;
 use crate::error::Error;
 use crate::initial::BoundInitial;
@@ -83,7 +83,7 @@ pub struct Estimate {
     /// Standard deviations.
     pub sd: Vec<f64>,
     /// log p(y_t | y_{0:t-1}): low values are anomalies. Minus infinity if no particle can explain y_t.
-    pub log_evidence: f64,
+    pub log_marginal_likelihood: f64,
     /// Effective number of functions, 1 / sum of squared weights.
     pub effective_functions: f64,
     /// Functions whose particles all died at this step and were started again from those of the others.
@@ -159,7 +159,7 @@ impl FunctionFilter {
             for x in self.x.chunks_exact_mut(mean.len()) {
                 sample_gaussian(&posterior.mean, &posterior.chol, &mut self.rng, x);
             }
-            return Some(posterior.log_evidence);
+            return Some(posterior.log_marginal_likelihood);
         }
         self.weigh(y, u)
     }
@@ -174,11 +174,15 @@ impl FunctionFilter {
         let sensor = space.sensor.as_linear_gaussian().filter(|_| self.adapted);
         let mut adapter = sensor.and_then(|sensor| Adapter::new(sensor, y, u));
         let lookahead = adapter.as_mut().map(|adapter| Lookahead::new(adapter, &self.predictions, n));
-        let mut log_evidence = 0.0;
+        let mut log_marginal_likelihood = 0.0;
         if let Some(lookahead) = &lookahead {
-            let mut weights: Vec<f64> =
-                self.weights.iter().enumerate().map(|(i, w)| w.ln() + lookahead.log_evidence(i)).collect();
-            log_evidence = normalise(&mut weights)? + (n as f64).ln();
+            let mut weights: Vec<f64> = self
+                .weights
+                .iter()
+                .enumerate()
+                .map(|(i, w)| w.ln() + lookahead.log_marginal_likelihood(i))
+                .collect();
+            log_marginal_likelihood = normalise(&mut weights)? + (n as f64).ln();
             self.uniform &= y.iter().all(|y| y.is_nan());
             self.weights = weights;
         }
@@ -195,7 +199,7 @@ impl FunctionFilter {
         }
         self.weights.fill(1.0 / n as f64);
         self.uniform = true;
-        if lookahead.is_some() { Some(log_evidence) } else { self.weigh(y, u) }
+        if lookahead.is_some() { Some(log_marginal_likelihood) } else { self.weigh(y, u) }
     }
 
     fn weigh(&mut self, y: &[f64], u: &[f64]) -> Option<f64> {
@@ -253,7 +257,7 @@ pub struct OnlineFilter {
     restarted: u64,
     from_model: bool,
     /// First transitions whose past lies before the record: they say nothing about the functions.
-    lead_in: u64,
+    presample: u64,
 }
 
 impl std::fmt::Debug for OnlineFilter {
@@ -275,7 +279,7 @@ impl Posterior {
     ) -> Result<Vec<FunctionFilter>, Error> {
         options.check()?;
         self.check_initial(initial)?;
-        let draws = spread(&self.weights(), options.functions);
+        let draws = allocate(&self.weights(), options.functions);
         let make = |(k, &j): (usize, &usize)| -> Result<FunctionFilter, Error> {
             let posterior = self.shared_function(j)?;
             let mut rng = stream_for(options.seed, Stream::Filter, k as u64);
@@ -296,9 +300,9 @@ impl OnlineFilter {
     pub fn new(posterior: &Posterior, initial: &Initial, options: &OnlineOptions) -> Result<Self, Error> {
         let filters = posterior.function_filters(initial, options)?;
         let from_model = *initial == Initial::Model;
-        let lead_in = if from_model { posterior.problem().model().lead_in as u64 } else { 0 };
+        let presample = if from_model { posterior.problem().model().presample as u64 } else { 0 };
         let scaling = posterior.problem().scaling();
-        Ok(Self { lead_in, ..Self::from_filters(scaling, filters, options.forgetting, from_model) })
+        Ok(Self { presample, ..Self::from_filters(scaling, filters, options.forgetting, from_model) })
     }
 
     pub(crate) fn from_filters(
@@ -319,7 +323,7 @@ impl OnlineFilter {
             u_before: Vec::new(),
             restarted: 0,
             from_model,
-            lead_in: 0,
+            presample: 0,
         }
     }
 
@@ -355,8 +359,8 @@ impl OnlineFilter {
                 _ => filter.step(&u_before, &y_in, &u_in),
             })
             .collect();
-        let weights_before = (1..=self.lead_in).contains(&t).then(|| self.log_weights.clone());
-        let log_evidence = self.reweigh(&increments) - unit;
+        let weights_before = (1..=self.presample).contains(&t).then(|| self.log_weights.clone());
+        let log_marginal_likelihood = self.reweigh(&increments) - unit;
         if let Some(weights) = weights_before {
             self.log_weights = weights;
         }
@@ -365,7 +369,7 @@ impl OnlineFilter {
         self.t += 1;
         let (mean, sd) = self.moments();
         let effective_functions = 1.0 / self.function_weights().iter().map(|w| w * w).sum::<f64>();
-        Ok(Estimate { t, mean, sd, log_evidence, effective_functions, restarted })
+        Ok(Estimate { t, mean, sd, log_marginal_likelihood, effective_functions, restarted })
     }
 
     /// Updates the functions' weights; log of the evidence that they give together.
@@ -485,7 +489,7 @@ pub(crate) fn log_predictive(
     let n = x.len() / n_x;
     if let Some(mut adapter) = sensor.as_linear_gaussian().and_then(|sensor| Adapter::new(sensor, y, u)) {
         let lookahead = Lookahead::new(&mut adapter, predictions, n);
-        return (0..n).map(|i| lookahead.log_evidence(i)).collect();
+        return (0..n).map(|i| lookahead.log_marginal_likelihood(i)).collect();
     }
     let mut z = Points::new(n_x + u.len());
     x.chunks_exact(n_x).for_each(|x| z.push_parts(x, u));

@@ -387,7 +387,7 @@ impl Posterior {
 mod tests {
     use super::*;
 
-    /// Bands of a Gaussian give its log density; a missing output says nothing.
+    /// Intervals of a Gaussian give its log density; a missing output says nothing.
     /// Seen failing without the logarithm of the width.
     #[test]
     fn band_log_scores_are_those_of_a_gaussian() {

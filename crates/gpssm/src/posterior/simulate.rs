@@ -9,7 +9,7 @@ use super::observe::{check_noise_free, outputs};
 use super::online::OnlineOptions;
 use super::paths::PathBatch;
 use super::warning::Warning;
-use super::{Posterior, Stream, spread, stream_for};
+use super::{Posterior, Stream, allocate, stream_for};
 use crate::dynamics::block::Pairs;
 use crate::error::Error;
 use crate::mcmc::start::outputs::{path_on_outputs, shown_outputs};
@@ -85,7 +85,7 @@ impl Posterior {
     ) -> Result<Simulation, Error> {
         self.check_inputs(inputs)?;
         self.check_initial(initial)?;
-        let draws = spread(&self.weights(), options.n_paths);
+        let draws = allocate(&self.weights(), options.n_paths);
         let start = |path: usize, rng: &mut ChaCha8Rng| -> Result<Start, Error> {
             let x = self.initial_state(initial, draws[path], rng)?;
             Ok(Start { prefix: x, weights: None })
@@ -178,7 +178,7 @@ impl Posterior {
         options: &SimulateOptions,
         on_progress: &dyn Fn(usize, usize) -> bool,
     ) -> Result<Simulation, Error> {
-        let draws = spread(&self.weights(), options.n_paths);
+        let draws = allocate(&self.weights(), options.n_paths);
         let rows =
             (0..y.len()).flat_map(|t| shown.iter().map(move |&(k, rows)| y[t.saturating_sub(rows)][k]));
         let prefix = self.problem().path_to_internal(&rows.collect::<Vec<f64>>());
@@ -343,7 +343,7 @@ fn simulate_batch(
         if t + 1 < inputs.len() {
             match followed(t + 1) {
                 // Nothing is learned of f where the past lies before the record.
-                Some(given) if t < problem.model().lead_in => next.copy_from_slice(&given),
+                Some(given) if t < problem.model().presample => next.copy_from_slice(&given),
                 given => batch.step(&x, &u, options.process_noise, given.as_deref(), rngs, &mut next)?,
             }
             x.copy_from_slice(&next);

@@ -27,7 +27,7 @@ pub(crate) struct Adapter {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Adapted {
     /// log p(y | path).
-    pub log_evidence: f64,
+    pub log_marginal_likelihood: f64,
     /// Mean and lower factor of the covariance of p(x | path, y).
     pub mean: Vec<f64>,
     pub chol: Vec<f64>,
@@ -130,7 +130,7 @@ impl Adapter {
         }
         small::solve_lower(&self.s, m, &mut self.residual);
         let square: f64 = product(&self.residual, &self.residual);
-        out.log_evidence = -0.5 * square - self.constant - small::log_diagonal(&self.s, m);
+        out.log_marginal_likelihood = -0.5 * square - self.constant - small::log_diagonal(&self.s, m);
         small::solve_lower_transposed(&self.s, m, &mut self.residual);
         for j in 0..n {
             self.xi[j] = product(v(j), &self.residual);
@@ -144,7 +144,7 @@ impl Adapter {
                 out.chol[d * n + j] = (j..=d).map(|k| chol[d * n + k] * self.inverse[k * n + j]).sum();
             }
         }
-        out.log_evidence.is_finite() && out.mean.iter().all(|mean| mean.is_finite())
+        out.log_marginal_likelihood.is_finite() && out.mean.iter().all(|mean| mean.is_finite())
     }
 }
 
@@ -177,7 +177,8 @@ mod tests {
                 let mut likelihood = [0.0];
                 sensor.add_log_density(&y, &Points::from_rows(4, [&z[..]]), &mut likelihood);
                 let left = small::log_gaussian(&chol, 3, &mut prior) + likelihood[0];
-                let right = adapted.log_evidence + small::log_gaussian(&adapted.chol, 3, &mut posterior);
+                let right =
+                    adapted.log_marginal_likelihood + small::log_gaussian(&adapted.chol, 3, &mut posterior);
                 assert!((left - right).abs() < 1e-6, "{r} {left} {right}");
             }
         }

@@ -81,7 +81,7 @@ pub struct FilterOutcome {
     /// One path x_{0:T}, row-major (t, d), drawn with the final weights.
     pub path: Vec<f64>,
     /// Estimate of log p(y_{0:T}); its exponential is unbiased without a reference.
-    pub log_evidence: f64,
+    pub log_marginal_likelihood: f64,
     /// Where the arithmetic met its limits.
     pub numerics: Numerics,
 }
@@ -96,11 +96,11 @@ impl SharedPairs {
         Self(Pairs { n_x, points: Points::new(n_x + n_u), residuals: Vec::new() })
     }
 
-    /// Adds the pairs of a path x_{0:T} (row-major) of another sequence, without its lead-in.
+    /// Adds the pairs of a path x_{0:T} (row-major) of another sequence, without its presample.
     pub fn add(&mut self, transition: &Transition, x: &[f64], sequence: &Sequence) {
-        let lead_in = sequence.lead_in();
-        let x = &x[lead_in * transition.n_x()..];
-        transition.append_pairs(x, |s| sequence.u(lead_in + s), &mut self.0);
+        let presample = sequence.presample();
+        let x = &x[presample * transition.n_x()..];
+        transition.append_pairs(x, |s| sequence.u(presample + s), &mut self.0);
     }
 }
 
@@ -159,7 +159,7 @@ fn run<R: Rng>(
         n_x,
         population,
         weights: vec![1.0 / options.n_particles as f64; options.n_particles],
-        log_evidence: 0.0,
+        log_marginal_likelihood: 0.0,
         states: vec![0.0; sequence.n_rows() * options.n_particles * n_x],
         ancestors: vec![0; sequence.length() * options.n_particles],
         predictions: Predictions::default(),
@@ -175,7 +175,7 @@ fn run<R: Rng>(
     let last = draw_index(&pass.weights, rng);
     Ok(FilterOutcome {
         path: pass.trace(last),
-        log_evidence: pass.log_evidence,
+        log_marginal_likelihood: pass.log_marginal_likelihood,
         numerics: pass.population.numerics(),
     })
 }
@@ -213,7 +213,7 @@ struct Pass<'a> {
     population: Population<'a>,
     /// Normalised w_t.
     weights: Vec<f64>,
-    log_evidence: f64,
+    log_marginal_likelihood: f64,
     /// States (t, particle, dimension) and ancestors (t - 1, particle).
     states: Vec<f64>,
     ancestors: Vec<usize>,
@@ -278,7 +278,7 @@ impl Pass<'_> {
         }
         self.pin_reference(0);
         match conditioned {
-            Some(posterior) => self.log_evidence += posterior.log_evidence,
+            Some(posterior) => self.log_marginal_likelihood += posterior.log_marginal_likelihood,
             None => self.weigh(0)?,
         }
         self.population.start(&self.states[generation]);
@@ -292,7 +292,7 @@ impl Pass<'_> {
         let log_mean =
             weights_of(self.model, self.sequence, t, &self.states[generation], &mut self.z, &mut weights);
         self.weights = weights;
-        self.log_evidence += log_mean.ok_or_else(|| self.dead(t))?;
+        self.log_marginal_likelihood += log_mean.ok_or_else(|| self.dead(t))?;
         Ok(())
     }
 
@@ -304,7 +304,7 @@ impl Pass<'_> {
         rng: &mut R,
     ) -> Result<usize, FilterError> {
         let (sensor, sequence, n_x, z) = (&self.model.sensor, self.sequence, self.n_x, &mut self.z);
-        let futures = self.population.log_futures(x_ref, &mut |s, x, out| {
+        let futures = self.population.log_future_density(x_ref, &mut |s, x, out| {
             z.set_states(x, n_x, sequence.u(s));
             sensor.add_log_density(sequence.y(s), z, out);
         });
@@ -326,10 +326,10 @@ impl Pass<'_> {
         if let Some(lookahead) = &lookahead {
             // Ancestors by v = w_{t-1} p(y_t | path).
             for (i, w) in self.weights.iter_mut().enumerate() {
-                *w = w.ln() + lookahead.log_evidence(i);
+                *w = w.ln() + lookahead.log_marginal_likelihood(i);
             }
             let log_mean = normalise(&mut self.weights).ok_or_else(|| self.dead(t))?;
-            self.log_evidence += log_mean + (n as f64).ln();
+            self.log_marginal_likelihood += log_mean + (n as f64).ln();
         }
         if self.listed && self.sequence.y(t).iter().any(|y| !y.is_nan()) {
             return self.take_from_list(t, j, rng);
@@ -390,7 +390,7 @@ impl Pass<'_> {
         let mut weights = std::mem::take(&mut self.list_weights);
         weights.resize(n_listed, 0.0);
         let log_mean = weights_of(self.model, self.sequence, t, &list, &mut self.z, &mut weights);
-        self.log_evidence += log_mean.ok_or_else(|| self.dead(t))?;
+        self.log_marginal_likelihood += log_mean.ok_or_else(|| self.dead(t))?;
         // Whether lines meet is a matter of parents.
         self.ancestor_weights.clear();
         self.ancestor_weights.resize(n, 0.0);

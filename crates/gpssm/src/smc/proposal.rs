@@ -41,15 +41,15 @@ impl Lookahead {
         let adapted = (0..n).map(|i| {
             let mut adapted = Adapted::default();
             if !adapter.condition(predictions.mean(i), predictions.chol(i), &mut adapted) {
-                adapted.log_evidence = f64::NEG_INFINITY;
+                adapted.log_marginal_likelihood = f64::NEG_INFINITY;
             }
             adapted
         });
         Self { adapted: adapted.collect() }
     }
 
-    pub(crate) fn log_evidence(&self, i: usize) -> f64 {
-        self.adapted[i].log_evidence
+    pub(crate) fn log_marginal_likelihood(&self, i: usize) -> f64 {
+        self.adapted[i].log_marginal_likelihood
     }
 
     pub(crate) fn sample<R: Rng + ?Sized>(&self, i: usize, rng: &mut R, x: &mut [f64]) {

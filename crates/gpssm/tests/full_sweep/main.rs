@@ -87,7 +87,7 @@ fn production(problem: &Problem, start: &Replicate, seed: u64) -> State {
     let mut chain = Chain::new(problem, FilterOptions::new(N_PARTICLES), seed, 0, state);
     for _ in 0..SWEEPS {
         let info = chain.sweep();
-        assert_eq!((info.evidence_failures, info.filter_failures, info.slice_failures), (0, 0, 0));
+        assert_eq!((info.density_failures, info.filter_failures, info.slice_failures), (0, 0, 0));
     }
     (chain.state.theta, chain.state.paths)
 }

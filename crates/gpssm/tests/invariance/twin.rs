@@ -35,13 +35,13 @@ struct Particles {
     paths: Vec<Path>,
     /// w_t up to a factor.
     log_w: Vec<f64>,
-    log_evidence: f64,
+    log_marginal_likelihood: f64,
 }
 
 /// The new path, row-major, and the estimate of log p(y).
 pub struct Outcome {
     pub path: Vec<f64>,
-    pub log_evidence: f64,
+    pub log_marginal_likelihood: f64,
 }
 
 /// Weights that sum to one, and the log of the sum.
@@ -218,22 +218,24 @@ impl<'a> Twin<'a> {
         let mut paths: Vec<Path> = (1..n).map(|_| vec![draw()]).collect();
         paths.push(vec![if self.is(Mutant::StartRedrawn) { draw() } else { self.x_ref[0].clone() }]);
         match given_output {
-            Some((log_evidence, _)) => Particles { paths, log_w: vec![0.0; n], log_evidence },
+            Some((log_marginal_likelihood, _)) => {
+                Particles { paths, log_w: vec![0.0; n], log_marginal_likelihood }
+            }
             None => self.weigh(0, paths, 0.0),
         }
     }
 
     /// Weights p(y_t | x_t).
-    fn weigh(&self, t: usize, paths: Vec<Path>, log_evidence: f64) -> Particles {
+    fn weigh(&self, t: usize, paths: Vec<Path>, log_marginal_likelihood: f64) -> Particles {
         let log_w: Vec<f64> = paths.iter().map(|path| self.log_likelihood(t, &path[t])).collect();
         let log_mean = normalise(&log_w).1 - (paths.len() as f64).ln();
-        Particles { paths, log_w, log_evidence: log_evidence + log_mean }
+        Particles { paths, log_w, log_marginal_likelihood: log_marginal_likelihood + log_mean }
     }
 
     /// Generation t from generation t - 1.
     fn step(&self, t: usize, particles: &Particles, rng: &mut ChaCha8Rng) -> Particles {
         let Particles { paths, log_w, .. } = particles;
-        let mut log_evidence = particles.log_evidence;
+        let mut log_marginal_likelihood = particles.log_marginal_likelihood;
         let n = paths.len();
         let mut proposals: Vec<Gaussian> = paths.iter().map(|path| self.proposal(path)).collect();
         let mut log_v = log_w.clone();
@@ -243,7 +245,7 @@ impl<'a> Twin<'a> {
                 log_v[i] += log_output;
                 proposals[i] = posterior;
             }
-            log_evidence += normalise(&log_v).1 - normalise(log_w).1;
+            log_marginal_likelihood += normalise(&log_v).1 - normalise(log_w).1;
         }
         let v = normalise(&log_v).0;
         let scheme = if lines_hardly_meet(&v) { Resampling::Multinomial } else { self.case.resampling };
@@ -261,9 +263,9 @@ impl<'a> Twin<'a> {
         let of_reference = self.successor(&next[n - 1][t - 1], &self.x_ref[t]);
         next[n - 1].push(of_reference);
         if self.case.adapted() {
-            return Particles { paths: next, log_w: vec![0.0; n], log_evidence };
+            return Particles { paths: next, log_w: vec![0.0; n], log_marginal_likelihood };
         }
-        self.weigh(t, next, log_evidence)
+        self.weigh(t, next, log_marginal_likelihood)
     }
 
     /// Sixteen children of each particle, the reference's among them, and as many of these as there are particles.
@@ -286,7 +288,7 @@ impl<'a> Twin<'a> {
         }
         let of_reference = self.successor(&particles.paths[j][t - 1], &self.x_ref[t]);
         list[n_listed - 1].push(of_reference);
-        let mut listed = self.weigh(t, list, particles.log_evidence);
+        let mut listed = self.weigh(t, list, particles.log_marginal_likelihood);
         if self.is(Mutant::ReferenceNotListed) {
             listed.log_w[n_listed - 1] = f64::NEG_INFINITY;
         }
@@ -301,7 +303,7 @@ impl<'a> Twin<'a> {
         Particles {
             paths: taken.iter().map(|&i| listed.paths[i].clone()).collect(),
             log_w: taken.iter().map(log_w).collect(),
-            log_evidence: listed.log_evidence,
+            log_marginal_likelihood: listed.log_marginal_likelihood,
         }
     }
 
@@ -318,7 +320,10 @@ impl<'a> Twin<'a> {
             _ => normalise(&particles.log_w).0,
         };
         let last = index_at(&weights, rng.random());
-        Outcome { path: particles.paths[last].concat(), log_evidence: particles.log_evidence }
+        Outcome {
+            path: particles.paths[last].concat(),
+            log_marginal_likelihood: particles.log_marginal_likelihood,
+        }
     }
 }
 

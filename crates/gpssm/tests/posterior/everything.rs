@@ -260,7 +260,7 @@ fn every_use_of_every_model_is_finite() {
                 };
                 for initial in [Initial::Model, Initial::LastTraining { sequence: 0 }] {
                     let run = posterior.simulate(&inputs, &initial, &options, &|_, _| true).unwrap();
-                    assert!(run.y.bands(&[0.1, 0.9]).sd.iter().all(|sd| sd.is_finite()));
+                    assert!(run.y.intervals(&[0.1, 0.9]).sd.iter().all(|sd| sd.is_finite()));
                 }
                 let run =
                     posterior.simulate_from_record(&y, &inputs, &options, &online, &|_, _| true).unwrap();
@@ -269,7 +269,7 @@ fn every_use_of_every_model_is_finite() {
             let options = SimulateOptions { n_paths: 3, ..SimulateOptions::default() };
             simulate_prior(posterior.problem(), &inputs, &options, &|_, _| true).unwrap();
             let smoothed = posterior.smooth(&record, 9, &online).unwrap();
-            assert!(smoothed.log_evidence.is_finite() && smoothed.x.n_samples() == 9);
+            assert!(smoothed.log_marginal_likelihood.is_finite() && smoothed.x.n_samples() == 9);
             for task in [ScoreTask::Simulation, ScoreTask::Ahead(2)] {
                 let options = ScoreOptions {
                     task,

@@ -22,7 +22,7 @@ fn posterior() -> Posterior {
 
 /// log p(y | a), E[x_T | y, a] and Var, and E[x_0 | y, a] by the Kalman filter and smoother.
 fn kalman(a: f64) -> (f64, f64, f64, f64) {
-    let (mut mean, mut variance, mut log_evidence) = (0.0, 1.0, 0.0);
+    let (mut mean, mut variance, mut log_marginal_likelihood) = (0.0, 1.0, 0.0);
     let (mut filtered, mut predicted) = (Vec::new(), Vec::new());
     for (t, y) in NEW.iter().enumerate() {
         if t > 0 {
@@ -31,7 +31,7 @@ fn kalman(a: f64) -> (f64, f64, f64, f64) {
         predicted.push((mean, variance));
         if !y.is_nan() {
             let s = variance + R * R;
-            log_evidence -= 0.5 * ((y - mean).powi(2) / s + (2.0 * std::f64::consts::PI * s).ln());
+            log_marginal_likelihood -= 0.5 * ((y - mean).powi(2) / s + (2.0 * std::f64::consts::PI * s).ln());
             let gain = variance / s;
             mean += gain * (y - mean);
             variance *= 1.0 - gain;
@@ -44,7 +44,7 @@ fn kalman(a: f64) -> (f64, f64, f64, f64) {
         let gain = filtered[t].1 * a / predicted[t + 1].1;
         smooth = filtered[t].0 + gain * (smooth - predicted[t + 1].0);
     }
-    (log_evidence, last.0, last.1, smooth)
+    (log_marginal_likelihood, last.0, last.1, smooth)
 }
 
 /// The same with the slope integrated out over its posterior given the training path.
@@ -56,8 +56,10 @@ fn exact() -> (f64, f64, f64, f64) {
     let (mut total, mut first, mut second, mut start) = (0.0, 0.0, 0.0, 0.0);
     for i in 0..2001 {
         let z = -8.0 + 16.0 * f64::from(i) / 2000.0;
-        let (log_evidence, mean, variance, smooth) = kalman(mean + sd * z);
-        let w = (-0.5 * z * z + log_evidence).exp() * 16.0 / 2000.0 / (2.0 * std::f64::consts::PI).sqrt();
+        let (log_marginal_likelihood, mean, variance, smooth) = kalman(mean + sd * z);
+        let w = (-0.5 * z * z + log_marginal_likelihood).exp() * 16.0
+            / 2000.0
+            / (2.0 * std::f64::consts::PI).sqrt();
         total += w;
         first += w * mean;
         second += w * (variance + mean * mean);
@@ -80,7 +82,7 @@ fn z_score(values: &[f64], expected: f64) -> f64 {
 fn linear_kernel_gives_kalman_answers() {
     let posterior = posterior();
     let record = Sequence::scalar(&NEW, None).unwrap();
-    let (log_evidence, mean, sd, start) = exact();
+    let (log_marginal_likelihood, mean, sd, start) = exact();
     for proposal in [Proposal::Auto, Proposal::Bootstrap] {
         let mut ratio = Vec::new();
         let mut ends: [Vec<f64>; 3] = Default::default();
@@ -88,11 +90,16 @@ fn linear_kernel_gives_kalman_answers() {
             let options =
                 OnlineOptions { functions: 100, particles: 50, proposal, seed, ..OnlineOptions::default() };
             let filtered = posterior.filter(&record, &Initial::Model, &options, &|_, _| true).unwrap();
-            ratio.push((filtered.log_evidence.iter().sum::<f64>() - log_evidence).exp());
+            ratio
+                .push((filtered.log_marginal_likelihood.iter().sum::<f64>() - log_marginal_likelihood).exp());
             ends[0].push(*filtered.mean.last().unwrap());
             ends[1].push(filtered.sd.last().unwrap().powi(2));
             let smoothed = posterior.smooth(&record, 300, &options).unwrap();
-            assert!((smoothed.log_evidence - filtered.log_evidence.iter().sum::<f64>()).abs() < 1e-9);
+            assert!(
+                (smoothed.log_marginal_likelihood - filtered.log_marginal_likelihood.iter().sum::<f64>())
+                    .abs()
+                    < 1e-9
+            );
             ends[2].push(smoothed.x.mean(0, 0));
         }
         let z = [
@@ -115,7 +122,7 @@ fn predictions_ahead_agree_with_the_filter() {
     let ahead = posterior.predict_ahead(&record, 1, 10_000, &Initial::Model, &options, &|_, _| true).unwrap();
     assert_eq!((ahead.y.n_rows(), ahead.first_row), (7, 1));
     for t in 1..NEW.len() {
-        let (a, b) = (ahead.log_score[t - 1], filtered.log_evidence[t]);
+        let (a, b) = (ahead.log_score[t - 1], filtered.log_marginal_likelihood[t]);
         assert!((a - b).abs() < 0.05, "{t} {a} {b}");
     }
     assert_eq!(ahead.log_score[1], 0.0);
@@ -145,7 +152,9 @@ fn run_for(steps: u64) {
         let y = if t % 7 == 3 { f64::NAN } else { x };
         let estimate = filter.step(&[y], &[]).unwrap();
         assert!(
-            estimate.mean[0].is_finite() && estimate.sd[0].is_finite() && estimate.log_evidence.is_finite()
+            estimate.mean[0].is_finite()
+                && estimate.sd[0].is_finite()
+                && estimate.log_marginal_likelihood.is_finite()
         );
         assert!(estimate.effective_functions > 1.0);
         if t == 100 {

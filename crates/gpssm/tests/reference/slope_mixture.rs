@@ -29,7 +29,7 @@ pub struct RandomLine {
 
 /// Evidence, and mean and variance of every x_t given all y.
 pub struct Smoothed {
-    pub log_evidence: f64,
+    pub log_marginal_likelihood: f64,
     pub mean: Vec<f64>,
     pub variance: Vec<f64>,
 }
@@ -44,7 +44,8 @@ impl RandomLine {
         let n = self.y.len();
         let (mut m, mut p) = self.initial;
         let mut predicted = Vec::with_capacity(n);
-        let mut smoothed = Smoothed { log_evidence: 0.0, mean: vec![0.0; n], variance: vec![0.0; n] };
+        let mut smoothed =
+            Smoothed { log_marginal_likelihood: 0.0, mean: vec![0.0; n], variance: vec![0.0; n] };
         for t in 0..n {
             if t > 0 {
                 m = a * m + b * self.u[t - 1];
@@ -55,7 +56,7 @@ impl RandomLine {
                 let innovation = self.y[t] - c * m - d * self.u[t];
                 let variance = c * c * p + self.r;
                 let gain = p * c / variance;
-                smoothed.log_evidence -=
+                smoothed.log_marginal_likelihood -=
                     0.5 * (innovation * innovation / variance + (2.0 * PI * variance).ln());
                 m += gain * innovation;
                 p *= self.r / variance;
@@ -77,12 +78,13 @@ impl RandomLine {
         for (a, log_prior_a) in points(self.slope, n) {
             for (b, log_prior_b) in points(self.gain, n) {
                 let mut part = self.smooth_given(a, b);
-                part.log_evidence += log_prior_a + log_prior_b;
+                part.log_marginal_likelihood += log_prior_a + log_prior_b;
                 parts.push(part);
             }
         }
-        let largest = parts.iter().map(|part| part.log_evidence).fold(f64::NEG_INFINITY, f64::max);
-        let weights: Vec<f64> = parts.iter().map(|part| (part.log_evidence - largest).exp()).collect();
+        let largest = parts.iter().map(|part| part.log_marginal_likelihood).fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> =
+            parts.iter().map(|part| (part.log_marginal_likelihood - largest).exp()).collect();
         let total: f64 = weights.iter().sum();
         let moment = |of: &dyn Fn(&Smoothed) -> f64| {
             let relevant = parts.iter().zip(&weights).filter(|(_, weight)| **weight > 0.0);
@@ -92,7 +94,7 @@ impl RandomLine {
         let variance = (0..self.y.len())
             .map(|t| moment(&|part| part.variance[t] + (part.mean[t] - mean[t]).powi(2)))
             .collect();
-        Smoothed { log_evidence: largest + total.ln(), mean, variance }
+        Smoothed { log_marginal_likelihood: largest + total.ln(), mean, variance }
     }
 }
 

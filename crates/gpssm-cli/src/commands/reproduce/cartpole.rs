@@ -19,9 +19,9 @@ use serde_json::json;
 
 use super::fitted::{Fitted, Task};
 use super::pendulum::{Motion, NAMES, State, UNITS, observe, simulate};
-use crate::args::Speech;
+use crate::args::Verbosity;
 use crate::failure::Failure;
-use crate::monitor::Voice;
+use crate::monitor::ProgressMode;
 use crate::table::{Table, number};
 
 const TRAINING: usize = 100;
@@ -80,7 +80,7 @@ pub struct CartpoleArgs {
     pub out: PathBuf,
     /// What is said.
     #[command(flatten)]
-    pub speech: Speech,
+    pub verbosity: Verbosity,
 }
 
 /// How much cart and pendulum are excited: not at all, then up to `peak`, and back again, every 100 rows.
@@ -126,7 +126,7 @@ pub fn run(args: &CartpoleArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         })
         .collect();
     draw(args, &predictions, &y_test)?;
-    if args.speech.json {
+    if args.verbosity.json {
         let states: Vec<_> = outcomes.iter().map(Outcome::as_json).collect();
         println!("{:#}", json!({ "seed": args.seed, "states": states }));
         return Ok(0);
@@ -159,7 +159,7 @@ fn learn(
         record: Record::new(vec![Sequence::new(y.to_vec(), u.iter().map(|u| vec![*u]).collect())?])?,
         outputs: NAMES.iter().map(|name| (*name).to_owned()).collect(),
         inputs: vec!["force".into()],
-        voice: Voice::choose(args.speech.quiet || args.speech.json),
+        progress_mode: ProgressMode::choose(args.verbosity.quiet || args.verbosity.json),
         stop: stop.clone(),
     }
     .fit()

@@ -10,9 +10,9 @@ use gpssm_report::figures::{Series, SurfaceData, figure_states, figure_surface};
 
 use super::fitted::Task;
 use super::rows::ROWS;
-use crate::args::Speech;
+use crate::args::Verbosity;
 use crate::failure::Failure;
-use crate::monitor::Voice;
+use crate::monitor::ProgressMode;
 use gpssm::benchmark;
 
 /// Arguments of `gpssm reproduce figure1`.
@@ -29,7 +29,7 @@ pub struct Figure1Args {
     pub out: PathBuf,
     /// What is said.
     #[command(flatten)]
-    pub speech: Speech,
+    pub verbosity: Verbosity,
 }
 
 /// Times that are shown.
@@ -59,7 +59,7 @@ pub fn run(args: &Figure1Args, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         record: Sequence::scalar(&simulated.y, Some(&simulated.u))?.into(),
         outputs: vec!["y".into()],
         inputs: vec!["u".into()],
-        voice: Voice::choose(args.speech.quiet || args.speech.json),
+        progress_mode: ProgressMode::choose(args.verbosity.quiet || args.verbosity.json),
         stop: stop.clone(),
     }
     .fit()?;
@@ -112,7 +112,7 @@ pub fn run(args: &Figure1Args, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         "surface.svg",
         &figure_surface("The transition: truth, mean function and sampled points", &data),
     )?;
-    if !args.speech.quiet {
+    if !args.verbosity.quiet {
         eprintln!("{} and surface.svg written", args.out.join("states.svg").display());
     }
     Ok(0)

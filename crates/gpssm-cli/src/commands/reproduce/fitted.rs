@@ -9,7 +9,7 @@ use gpssm_io::config::RunFile;
 use gpssm_io::table::Data;
 
 use crate::failure::Failure;
-use crate::monitor::{Monitor, Voice};
+use crate::monitor::{Monitor, ProgressMode};
 
 /// A problem and its draws.
 pub struct Fitted {
@@ -34,7 +34,7 @@ pub struct Task<'a> {
     /// Names of the inputs.
     pub inputs: Vec<String>,
     /// How much is said meanwhile.
-    pub voice: Voice,
+    pub progress_mode: ProgressMode,
     /// Set by Ctrl-C.
     pub stop: Arc<AtomicBool>,
 }
@@ -50,7 +50,7 @@ impl Task<'_> {
         let run = file.resolve(&file.config()?, &data)?;
         let problem = prepare(&run.problem, &run.settings)?;
         let sink = MemorySink::new();
-        let monitor = Monitor::new(self.voice, &run.settings, Vec::new(), self.stop);
+        let monitor = Monitor::new(self.progress_mode, &run.settings, Vec::new(), self.stop);
         let report = sample(&problem, &run.settings, &sink, &|progress| monitor.progress(progress))?;
         monitor.finish();
         if report.cancelled {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::cache::Cache;
-use crate::args::Speech;
+use crate::args::Verbosity;
 use crate::commands::evaluate::{EvaluateArgs, Evaluation, From, evaluate, named};
 use crate::failure::Failure;
 use crate::table::{Table, number, number_or_dash};
@@ -41,7 +41,7 @@ pub struct RealArgs {
     pub out: PathBuf,
     /// What is said.
     #[command(flatten)]
-    pub speech: Speech,
+    pub verbosity: Verbosity,
 }
 
 /// A record with a free-run score.
@@ -151,7 +151,7 @@ pub fn run(args: &RealArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         let key = format!("{}-{}", set.name, args.seed);
         ahead.push(cache.get(&key, || one_step(&path, set, args.seed))?);
     }
-    if args.speech.json {
+    if args.verbosity.json {
         let sets: Vec<_> =
             found.iter().map(|(set, found)| json!({ "set": set.name, "found": found })).collect();
         println!("{:#}", json!({ "free_runs": sets, "one_step_ahead": ahead }));
@@ -166,7 +166,7 @@ fn free_run(args: &RealArgs, set: &Scored, stop: &Arc<AtomicBool>) -> Result<Eva
     if let Some(((from, to), _)) = set.rows {
         options.push(format!("data.rows=[{from}, {to}]"));
     }
-    if !args.speech.quiet {
+    if !args.verbosity.quiet {
         eprintln!("{}", set.name);
     }
     let evaluated = EvaluateArgs {
@@ -184,10 +184,10 @@ fn free_run(args: &RealArgs, set: &Scored, stop: &Arc<AtomicBool>) -> Result<Eva
         set: options,
         seed: args.seed,
         paths: 400,
-        raw_bands: false,
+        raw: false,
         out: None,
         overwrite: true,
-        speech: args.speech,
+        verbosity: args.verbosity,
     };
     let out = args.out.join(format!("{}-{}", set.name, args.seed));
     evaluate(&evaluated, &out, stop)?.ok_or_else(|| Failure::other("stopped; what is done is kept"))

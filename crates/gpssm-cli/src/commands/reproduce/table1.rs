@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::cache::Cache;
 use super::rows::{ROWS, Row};
-use crate::args::Speech;
+use crate::args::Verbosity;
 use crate::failure::Failure;
 use crate::table::Table;
 use gpssm::benchmark::{self, Simulated};
@@ -53,7 +53,7 @@ pub struct Table1Args {
     pub out: PathBuf,
     /// What is said.
     #[command(flatten)]
-    pub speech: Speech,
+    pub verbosity: Verbosity,
 }
 
 /// What one model gave on one data set.
@@ -94,7 +94,7 @@ pub fn run(args: &Table1Args, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         .collect();
     let runs = if args.quick { args.runs.min(3) } else { args.runs };
     let cache = Cache::open(&args.out)?;
-    let quiet = args.speech.quiet || args.speech.json;
+    let quiet = args.verbosity.quiet || args.verbosity.json;
     let mut table = vec![Vec::new(); rows.len()];
     let total = runs as usize * rows.len();
     let (mut done, mut made, began) = (0, 0, Instant::now());
@@ -118,7 +118,7 @@ pub fn run(args: &Table1Args, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         }
     }
     let notices = disagreements(&rows, &table);
-    if args.speech.json {
+    if args.verbosity.json {
         println!("{:#}", as_json(&rows, &table));
         eprint!("{notices}");
     } else {
@@ -271,9 +271,9 @@ fn agreement(
         }
     }
     let table = problem.table();
-    let learned = (0..table.len()).filter(|k| !table.is_fixed(*k));
+    let fitted = (0..table.len()).filter(|k| !table.is_fixed(*k));
     let log = |value: f64| if value > 0.0 { value.ln() } else { value };
-    let theta = learned.map(|k| -> Columns {
+    let theta = fitted.map(|k| -> Columns {
         chains.iter().map(|chain| chain.theta.iter().map(|theta| log(theta[k])).collect()).collect()
     });
     let worst = |columns: &Columns| rhat(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>());
@@ -283,7 +283,7 @@ fn agreement(
 }
 
 /// Mean and standard deviation.
-fn spread(values: &[f64]) -> Option<(f64, f64)> {
+fn mean_and_error(values: &[f64]) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
@@ -293,7 +293,7 @@ fn spread(values: &[f64]) -> Option<(f64, f64)> {
 fn both(outcomes: &[Outcome]) -> [Option<(f64, f64)>; 2] {
     let prediction: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.prediction_rmse).collect();
     let smoothing: Vec<f64> = outcomes.iter().map(|outcome| outcome.smoothing_rmse).collect();
-    [spread(&prediction), spread(&smoothing)]
+    [mean_and_error(&prediction), mean_and_error(&smoothing)]
 }
 
 fn as_text(rows: &[&Row], table: &[Vec<Outcome>]) -> String {
@@ -315,7 +315,7 @@ fn as_text(rows: &[&Row], table: &[Vec<Outcome>]) -> String {
         };
         let mean = |value: &dyn Fn(&Outcome) -> Option<f64>| {
             let values: Vec<f64> = outcomes.iter().filter_map(value).collect();
-            spread(&values).map_or_else(|| "-".into(), |(mean, _)| format!("{mean:.1}"))
+            mean_and_error(&values).map_or_else(|| "-".into(), |(mean, _)| format!("{mean:.1}"))
         };
         text.push(vec![
             row.title.into(),

@@ -84,7 +84,7 @@ fn feed(
         .collect();
     let paths: Vec<Vec<f64>> = internal.iter().map(|path| problem.path_to_original(path)).collect();
     let info = SweepInfo {
-        evidence_evaluations: sweep,
+        density_evaluations: sweep,
         clamped: u64::from(chain),
         log_joint: next() * 1e3,
         log_likelihood: if sweep.is_multiple_of(5) { f64::NEG_INFINITY } else { next() },

@@ -37,7 +37,7 @@ impl InducingBasis {
         let mut dense = Dense::default();
         let mut relative_jitter = 0.0;
         loop {
-            super::super::evidence::fill_covariance(
+            super::super::path_density::fill_covariance(
                 std::slice::from_ref(&kernel),
                 &[0.0],
                 points,

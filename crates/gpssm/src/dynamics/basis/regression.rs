@@ -279,7 +279,7 @@ impl Statistics {
     }
 
     /// log p of the pairs with the weights integrated out; the statistics are used up.
-    pub(crate) fn log_evidence(mut self) -> Result<f64, NotPositiveDefinite> {
+    pub(crate) fn log_marginal_likelihood(mut self) -> Result<f64, NotPositiveDefinite> {
         self.gram.factor()?;
         self.gram.solve_lower(&mut self.b, 1);
         let explained: f64 = self.b.iter().map(|b| b * b).sum();

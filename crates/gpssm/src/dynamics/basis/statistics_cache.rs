@@ -128,7 +128,8 @@ mod tests {
                 let kept = cache.statistics(design(), dims, &pairs).unwrap();
                 let mut plain = Statistics::new(design().n_weights());
                 plain.add(&design(), dims, &pairs, 0..pairs.points.len()).unwrap();
-                let (kept, plain) = (kept.log_evidence().unwrap(), plain.log_evidence().unwrap());
+                let (kept, plain) =
+                    (kept.log_marginal_likelihood().unwrap(), plain.log_marginal_likelihood().unwrap());
                 assert!((kept - plain).abs() < 1e-11 * (1.0 + plain.abs()), "{step}: {kept} {plain}");
                 assert!(cache.known.len() <= 3);
             }

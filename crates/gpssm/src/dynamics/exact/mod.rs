@@ -33,9 +33,9 @@ use self::futures::Future;
 use self::node::{Given, Node};
 use self::rows::Work;
 use super::block::{Block, Pairs};
-use super::evidence::fill_covariance;
 use super::genealogy::{Birth, Genealogy, Slot};
 use super::numerics::Numerics;
+use super::path_density::fill_covariance;
 use super::predictions::Predictions;
 use crate::kernel::{Kernel, Scratch};
 use crate::linalg::dense::{Dense, NotPositiveDefinite};
@@ -82,7 +82,7 @@ impl ExactBlock {
             return Err(NotPositiveDefinite { order: p, index: 0 });
         }
         let mut past = context.points.clone();
-        Kernel::speed_up(&kernels, &mut past);
+        Kernel::precompute(&kernels, &mut past);
         let mut points = past.clone();
         let mut residuals = context.select(dims);
         if let Some(reference) = reference {

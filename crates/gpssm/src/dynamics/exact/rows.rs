@@ -49,7 +49,7 @@ impl Work {
         let split = kernels.iter().map(|kernel| kernel.split_at(context.n_x)).collect();
         let members = std::iter::repeat_with(Member::default).take(TILE).collect();
         let mut chain_points = Points::new(context.points.n_components());
-        Kernel::speed_up(kernels, &mut chain_points);
+        Kernel::precompute(kernels, &mut chain_points);
         Self { split, chain_points, members, ..Self::default() }
     }
 }

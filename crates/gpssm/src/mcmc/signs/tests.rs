@@ -3,7 +3,7 @@
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 
 use super::*;
-use crate::dynamics::evidence::EvidenceWork;
+use crate::dynamics::path_density::PathDensityWork;
 use crate::mcmc::conditional::Conditional;
 use crate::mcmc::start::prepare;
 use crate::model::covariance_prior::CovariancePrior;
@@ -87,7 +87,7 @@ fn worst(problem: &Problem, n: usize) -> (f64, f64) {
         .map(|sequence| (0..sequence.n_rows() * n_x).map(|_| 0.4 + rng.random::<f64>()).collect())
         .collect();
     let n_signs: usize = problem.sequences().iter().map(Sequence::n_rows).sum();
-    let mut work = EvidenceWork::default();
+    let mut work = PathDensityWork::default();
     let log_density: Vec<f64> = (0..1 << n_signs)
         .map(|pattern| {
             let paths = flipped(&paths, n_x, pattern);

@@ -4,7 +4,7 @@
 //! left to find are hyper-parameters, by a few updates given that path.
 
 use super::Start;
-use crate::dynamics::evidence::EvidenceWork;
+use crate::dynamics::path_density::PathDensityWork;
 use crate::error::Error;
 use crate::mcmc::conditional::Conditional;
 use crate::mcmc::settings::Settings;
@@ -27,21 +27,21 @@ pub(super) fn find(
     keep_going: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<Start>, Error> {
     let shown = shown_outputs(problem).ok_or_else(|| {
-        let message = "outputs: needs states that are all outputs or their lags; use search";
-        Error::settings("start_at", message)
+        let key = if settings.narx { "narx" } else { "start_at" };
+        Error::settings(key, "needs a model whose states are all outputs or their lags")
     })?;
     let paths = problem.sequences().iter().map(|s| path(problem, s, &shown)).collect::<Vec<_>>();
     let mut best: Option<(f64, Vec<f64>)> = None;
     for index in 0..DRAWS {
         let mut rng = stream(settings.seed, chain, Purpose::StartTheta, 0, index);
         let theta = problem.table().sample(&mut rng)?;
-        let mut work = EvidenceWork::default();
+        let mut work = PathDensityWork::default();
         let log_joint = Conditional::new(problem, &paths, &theta, &mut work).log_joint(&theta).0;
         if log_joint.is_finite() && best.as_ref().is_none_or(|(highest, _)| log_joint > *highest) {
             best = Some((log_joint, theta));
         }
     }
-    let Some((mut log_evidence, theta)) = best else {
+    let Some((mut log_marginal_likelihood, theta)) = best else {
         let message = format!(
             "{DRAWS} draws of the hyper-parameters from the prior all had no density on the outputs; check that priors \
              fit the scale of the data"
@@ -60,14 +60,14 @@ pub(super) fn find(
         chain.update_theta(&mut SweepInfo::default());
     }
     let mut state = chain.state;
-    let mut work = EvidenceWork::default();
+    let mut work = PathDensityWork::default();
     let log_joint =
         Conditional::new(problem, &state.paths, &state.theta, &mut work).log_joint(&state.theta).0;
     if log_joint.is_finite() {
-        log_evidence = log_joint;
+        log_marginal_likelihood = log_joint;
     }
     state.sweep = 0;
-    Ok(Some(Start { state, log_evidence }))
+    Ok(Some(Start { state, log_marginal_likelihood }))
 }
 
 /// For each state the output that shows it and how many rows before; none if some state is not shown.
@@ -171,14 +171,14 @@ mod tests {
             assert!((x - expected).abs() < 1e-12, "{path:?}");
         }
         assert_eq!(start.state.sweep, 0);
-        assert!(start.log_evidence.is_finite());
+        assert!(start.log_marginal_likelihood.is_finite());
     }
 
     /// Rows that the model does not learn from may as well not be there: the same draws of theta and the same function as
-    /// from the rest of the record alone. Seen failing with inputs one row off, and with a lead-in that the
+    /// from the rest of the record alone. Seen failing with inputs one row off, and with a presample that the
     /// function, a free run, a filter or the density ignores.
     #[test]
-    fn nothing_is_learned_from_the_lead_in() {
+    fn nothing_is_learned_from_presample_rows() {
         const LEAD_IN: usize = 4;
         let y: Vec<f64> = (0..30).map(|t| (0.7 * f64::from(t)).sin() + 0.1 * f64::from(t % 3)).collect();
         let u: Vec<f64> = (0..30).map(|t| f64::from((t * t) % 7) / 3.0).collect();
@@ -196,17 +196,10 @@ mod tests {
         };
         let kernel = KernelSpec::SquaredExponential(kernel);
         model.states[0].transition = TransitionSpec::Gp { kernel, mean: FunctionSpec::Identity };
-        let settings = Settings {
-            chains: 1,
-            tune: 3,
-            draws: 5,
-            start_at: StartAt::Outputs,
-            hold_states: true,
-            ..Settings::default()
-        };
-        let fitted = |lead_in: usize, from: usize| {
+        let settings = Settings { chains: 1, tune: 3, draws: 5, narx: true, ..Settings::default() };
+        let fitted = |presample: usize, from: usize| {
             let record = Sequence::scalar(&y[from..], Some(&u[from..])).unwrap().into();
-            let model = Model { lead_in, ..model.clone() };
+            let model = Model { presample, ..model.clone() };
             let problem = Problem::new(model, &Functions::new(), record).unwrap();
             let sink = MemorySink::new();
             sample(&problem, &settings, &sink, &|_| true).unwrap();
@@ -226,10 +219,10 @@ mod tests {
                 posterior.simulate_from_record(&first, &inputs, &options, &filter, &|_, _| true).unwrap();
             // Nor does a filter judge its functions by them.
             let mut online = OnlineFilter::new(&posterior, &Initial::Model, &filter).unwrap();
-            let estimates = (0..=lead_in + 1).map(|t| online.step(&[y[29 - t]], &[u[29 - t]]).unwrap());
+            let estimates = (0..=presample + 1).map(|t| online.step(&[y[29 - t]], &[u[29 - t]]).unwrap());
             let effective: Vec<f64> = estimates.map(|estimate| estimate.effective_functions).collect();
-            assert!(effective[1..=lead_in].iter().all(|n| *n == effective[0]), "{effective:?}");
-            assert_ne!(effective[lead_in + 1], effective[0]);
+            assert!(effective[1..=presample].iter().all(|n| *n == effective[0]), "{effective:?}");
+            assert_ne!(effective[presample + 1], effective[0]);
             let last: Vec<f64> = (0..5).map(|path| run.y.sample(path)[11 - from]).collect();
             (chains[0].theta.clone(), f.mean(0).to_vec(), f.sd(0, 0), last)
         };
@@ -241,19 +234,19 @@ mod tests {
         // The density counts the transitions that are left: it does not depend on the units inside.
         let record: Record = Sequence::scalar(&y, Some(&u)).unwrap().into();
         let joint = |standardise: bool| {
-            let model = Model { lead_in: LEAD_IN, standardise, ..model.clone() };
+            let model = Model { presample: LEAD_IN, standardise, ..model.clone() };
             let problem = Problem::new(model, &Functions::new(), record.clone()).unwrap();
             let paths = vec![path(&problem, &problem.sequences()[0], &[(0, 0)])];
             let theta = [1.5, 0.7, 2.0, 0.4, 0.01];
-            let mut work = EvidenceWork::default();
+            let mut work = PathDensityWork::default();
             Conditional::new(&problem, &paths, &theta, &mut work).log_joint(&theta).0
         };
         assert!((joint(true) - joint(false)).abs() < 1e-8, "{} {}", joint(true), joint(false));
 
-        let problem = Problem::new(Model { lead_in: LEAD_IN, ..model }, &Functions::new(), record).unwrap();
-        let drawn = Settings { hold_states: false, ..settings };
+        let problem = Problem::new(Model { presample: LEAD_IN, ..model }, &Functions::new(), record).unwrap();
+        let drawn = Settings { narx: false, ..settings };
         let error = drawn.check(&problem).unwrap_err();
-        assert!(error.to_string().contains("lead_in is for states that are held"), "{error}");
+        assert!(error.to_string().contains("presample is for states that are held"), "{error}");
     }
 
     #[test]

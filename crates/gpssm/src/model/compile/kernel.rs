@@ -269,7 +269,7 @@ impl Placer<'_, '_> {
     ) -> Result<Vec<usize>, Error> {
         let key = format!("{}.{name}", self.prefix);
         let components = self.components;
-        let priors = Compiler::spread(&key, given, components.len(), |i| default(components[i]))?;
+        let priors = Compiler::one_for_each(&key, given, components.len(), |i| default(components[i]))?;
         let mut places = Vec::with_capacity(priors.len());
         for (&c, prior) in components.iter().zip(priors) {
             let component = self.compiler.component_name(c);

@@ -103,7 +103,7 @@ impl Problem {
         let sequences = record.sequences().iter().map(|sequence| {
             let internal =
                 sequence.mapped(|k, y| scaling.y.to_internal(k, y), |c, u| scaling.u.to_internal(c, u));
-            internal.with_lead_in(model.lead_in)
+            internal.with_presample(model.presample)
         });
         let sequences = sequences.collect();
         let basis = None;
@@ -377,7 +377,7 @@ impl Compiler<'_> {
     }
 
     /// One prior for each of `n` noise scales from none, one or n.
-    fn spread<T: Clone>(
+    fn one_for_each<T: Clone>(
         key: &str,
         given: &[T],
         n: usize,
@@ -396,8 +396,9 @@ impl Compiler<'_> {
         let unit = |i: usize| self.scaling.x.scale[moving[i]];
         match &self.model.process_noise {
             ProcessNoiseSpec::Diagonal(given) => {
-                let priors =
-                    Self::spread("process_noise", given, moving.len(), |i| Self::default_scale(unit(i)))?;
+                let priors = Self::one_for_each("process_noise", given, moving.len(), |i| {
+                    Self::default_scale(unit(i))
+                })?;
                 let places = priors.into_iter().zip(&moving).map(|(prior, &d)| {
                     self.table.add_scale(format!("process_sd[x{}]", d + 1), prior, &[d], false)
                 });

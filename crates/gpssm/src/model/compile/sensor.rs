@@ -163,7 +163,8 @@ impl Compiler<'_> {
             SensorSpec::StudentT { mean, scale, dof } => {
                 let predictors = self.predictors(mean)?;
                 let unit = self.output_units(record);
-                let priors = Self::spread("sensor.scale", scale, n_y, |k| Self::default_scale(unit[k]))?;
+                let priors =
+                    Self::one_for_each("sensor.scale", scale, n_y, |k| Self::default_scale(unit[k]))?;
                 let scales = priors.into_iter().enumerate();
                 let scales = scales.map(|(k, prior)| {
                     self.table.add_scale(format!("sensor_scale[y{}]", k + 1), prior, &[], true)
@@ -264,7 +265,8 @@ impl Compiler<'_> {
         let unit = self.output_units(record);
         match spec {
             SensorNoiseSpec::Diagonal(given) => {
-                let priors = Self::spread("sensor.noise", given, n_y, |k| Self::default_scale(unit[k]))?;
+                let priors =
+                    Self::one_for_each("sensor.noise", given, n_y, |k| Self::default_scale(unit[k]))?;
                 let places = priors.into_iter().enumerate();
                 let places = places.map(|(k, prior)| {
                     self.table.add_scale(format!("sensor_sd[y{}]", k + 1), prior, &[], true)

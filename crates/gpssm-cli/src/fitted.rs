@@ -49,14 +49,14 @@ pub struct RecordArgs {
 }
 
 /// A run and its posterior.
-pub struct Learned {
+pub struct Fitted {
     /// The run.
     pub run: LoadedRun,
     /// Its draws as functions.
     pub posterior: Posterior,
 }
 
-impl Learned {
+impl Fitted {
     /// Opens a run and takes so many of its draws.
     pub fn open(path: &Path, draws: DrawArgs) -> Result<Self, Failure> {
         if draws.max_draws == 0 {
@@ -193,7 +193,7 @@ pub fn warn(warnings: &[Warning]) {
 }
 
 /// The rows of one sequence of bands: time, then mean, sd and quantiles of each channel.
-pub struct BandTable {
+pub struct IntervalTable {
     names: Vec<String>,
     sequence: Vec<String>,
     time: Vec<f64>,
@@ -201,7 +201,7 @@ pub struct BandTable {
     columns: Vec<Vec<Vec<f64>>>,
 }
 
-impl BandTable {
+impl IntervalTable {
     /// For channels of these names.
     pub fn new(names: Vec<String>) -> Self {
         let columns = vec![vec![Vec::new(); 2 + QUANTILES.len()]; names.len()];
@@ -210,15 +210,15 @@ impl BandTable {
 
     /// Adds a sequence.
     pub fn add(&mut self, label: &str, time: &[f64], samples: &Ensemble) {
-        let bands = samples.bands(&QUANTILES);
+        let intervals = samples.intervals(&QUANTILES);
         let n = self.names.len();
         for t in 0..samples.n_rows() {
             self.sequence.push(label.to_owned());
             self.time.push(time.get(t).copied().unwrap_or(t as f64));
             for (k, columns) in self.columns.iter_mut().enumerate() {
-                columns[0].push(bands.mean[t * n + k]);
-                columns[1].push(bands.sd[t * n + k]);
-                for (column, quantiles) in columns[2..].iter_mut().zip(&bands.quantiles) {
+                columns[0].push(intervals.mean[t * n + k]);
+                columns[1].push(intervals.sd[t * n + k]);
+                for (column, quantiles) in columns[2..].iter_mut().zip(&intervals.quantiles) {
                     column.push(quantiles[t * n + k]);
                 }
             }

@@ -147,10 +147,10 @@ fn model_lines(run: &Run, data: &Data) -> Vec<String> {
         };
         lines.push(format!("the sign of {} is free; draws are shown such that {rule}", flipped.join(", ")));
     }
-    if model.lead_in > 0 {
+    if model.presample > 0 {
         lines.push(format!(
             "in the first {} rows of each sequence the past is not known: nothing is learned from them",
-            model.lead_in
+            model.presample
         ));
     }
     lines.push(match model.standardise {

@@ -47,7 +47,7 @@ pub(crate) fn fill_covariance(
 
 /// Room for repeated evaluations.
 #[derive(Debug, Default)]
-pub(crate) struct EvidenceWork {
+pub(crate) struct PathDensityWork {
     dense: Dense,
     residuals: Vec<f64>,
     scratch: Scratch,
@@ -58,12 +58,12 @@ pub(crate) struct EvidenceWork {
 }
 
 /// log p(x_{1:T} | x_0) of the dimensions `dims`, all pairs of all sequences together (eq. 4).
-pub(crate) fn log_evidence(
+pub(crate) fn log_marginal_likelihood(
     dims: &[usize],
     kernels: &[Kernel],
     noise: &[f64],
     pairs: &Pairs,
-    work: &mut EvidenceWork,
+    work: &mut PathDensityWork,
 ) -> Result<f64, NotPositiveDefinite> {
     let cached = match (kernels, noise) {
         ([kernel], [noise]) => {

@@ -177,7 +177,7 @@ fn named(worst: &[(String, f64)], digits: usize) -> String {
 
 impl Warning {
     /// One line for people.
-    pub fn in_words(&self, names: &RowNames) -> String {
+    pub fn describe(&self, names: &RowNames) -> String {
         match self {
             Self::TooShort { draws } => {
                 format!("the shortest chain has {draws} draws: too few to judge anything; resume the run")
@@ -214,7 +214,7 @@ impl Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.in_words(&RowNames::ROWS))
+        formatter.write_str(&self.describe(&RowNames::ROWS))
     }
 }
 
@@ -238,9 +238,10 @@ pub fn assess(problem: &Problem, chains: &[ChainDraws], level: f64) -> Assessmen
         (0..problem.sequences().len()).map(|s| assess_sequence(problem, chains, common, s)).collect();
     let mut totals = SweepInfo::default();
     chains.iter().flat_map(|chain| &chain.info).for_each(|info| totals.add(info));
-    let mut assessment = Assessment { draws, parameters, log_joint, sequences, totals, warnings: Vec::new() };
-    assessment.warnings = warnings(problem, &assessment, common);
-    assessment
+    let mut convergence =
+        Assessment { draws, parameters, log_joint, sequences, totals, warnings: Vec::new() };
+    convergence.warnings = warnings(problem, &convergence, common);
+    convergence
 }
 
 fn slices(columns: &[Vec<f64>]) -> Vec<&[f64]> {
@@ -339,7 +340,7 @@ fn warnings(problem: &Problem, found: &Assessment, common: usize) -> Vec<Warning
     let totals = &found.totals;
     for (what, count, meaning) in [
         ("filters that failed", totals.filter_failures, "the old path was kept; check priors and sensor"),
-        ("evidences that failed", totals.evidence_failures, "those proposals were rejected"),
+        ("evidences that failed", totals.density_failures, "those proposals were rejected"),
         ("densities that were not a number", totals.slice_failures, "those proposals were rejected"),
         ("slice updates that hit their limit", totals.slice_capped, "the parameter was kept for that sweep"),
     ] {
@@ -420,7 +421,7 @@ mod tests {
         let found = assess(&problem, &chains, 0.9);
         let times = [vec![10.0, 10.5, 11.0, 11.5]];
         let names = RowNames { time: &times, sequences: &[] };
-        let words: Vec<String> = found.warnings.iter().map(|warning| warning.in_words(&names)).collect();
+        let words: Vec<String> = found.warnings.iter().map(|warning| warning.describe(&names)).collect();
         assert!(words[0].starts_with("chains disagree on x at t = 10.5..11 (R-hat up to "), "{words:?}");
     }
 

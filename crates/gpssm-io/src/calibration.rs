@@ -1,4 +1,4 @@
-//! Bands of free runs, set right by what free runs over held-out parts of the training record asked for.
+//! Calibration of free runs, set right by what free runs over held-out parts of the training record asked for.
 
 use gpssm::posterior::ensemble::Ensemble;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// more than a constant is left alone by this, and one whose paths drift apart without end gets the constant's bands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Bands {
+pub struct Calibration {
     /// Factor of the distance of quantiles from the median.
     pub scale: f64,
     /// Distance of the 5 % and 95 % quantiles of a constant forecast from its middle, by output; empty to leave it out.
@@ -23,14 +23,14 @@ pub struct Bands {
     pub range: Vec<(f64, f64)>,
 }
 
-impl Default for Bands {
+impl Default for Calibration {
     /// Those of the model.
     fn default() -> Self {
         Self { scale: 1.0, constant: Vec::new(), range: Vec::new() }
     }
 }
 
-impl Bands {
+impl Calibration {
     /// Whether they are the model's own.
     pub fn are_own(&self) -> bool {
         self.scale == 1.0 && self.constant.is_empty() && self.range.is_empty()
@@ -56,7 +56,7 @@ impl Bands {
     }
 
     /// One line, if there is something to say.
-    pub fn in_words(&self) -> Option<String> {
+    pub fn describe(&self) -> Option<String> {
         if self.are_own() {
             return None;
         }
@@ -80,16 +80,16 @@ mod tests {
 
     #[test]
     fn wide_bands_become_those_of_a_constant_and_narrow_ones_are_scaled() {
-        let bands = Bands { scale: 2.0, constant: vec![3.0], ..Bands::default() };
-        assert!((bands.factor(0, 1e-6) - 2.0).abs() < 1e-9);
-        assert!((1e6 * bands.factor(0, 1e6) - 3.0).abs() < 1e-9);
+        let calibration = Calibration { scale: 2.0, constant: vec![3.0], ..Calibration::default() };
+        assert!((calibration.factor(0, 1e-6) - 2.0).abs() < 1e-9);
+        assert!((1e6 * calibration.factor(0, 1e6) - 3.0).abs() < 1e-9);
         // Equal sides: each has half of the say.
-        assert!((1.5 * bands.factor(0, 1.5) - 3.0 / 2.0f64.sqrt()).abs() < 1e-12);
-        assert_eq!(Bands { scale: 2.0, ..Bands::default() }.factor(0, 1e6), 2.0);
-        let within = Bands { range: vec![(-1.0, 2.0)], ..Bands::default() };
+        assert!((1.5 * calibration.factor(0, 1.5) - 3.0 / 2.0f64.sqrt()).abs() < 1e-12);
+        assert_eq!(Calibration { scale: 2.0, ..Calibration::default() }.factor(0, 1e6), 2.0);
+        let within = Calibration { range: vec![(-1.0, 2.0)], ..Calibration::default() };
         assert!(
-            !within.are_own() && within.in_words().is_some_and(|words| words.contains("-1.0000 .. 2.0000"))
+            !within.are_own() && within.describe().is_some_and(|words| words.contains("-1.0000 .. 2.0000"))
         );
-        assert!(Bands::default().are_own() && Bands::default().in_words().is_none());
+        assert!(Calibration::default().are_own() && Calibration::default().describe().is_none());
     }
 }
