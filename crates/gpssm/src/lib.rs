@@ -78,6 +78,10 @@ pub mod record;
 pub mod scaling;
 pub mod sensor;
 pub mod smc;
+mod special;
+
+#[cfg(test)]
+mod numeric_checks;
 
 pub use error::Error;
 pub use function::StateFunction;

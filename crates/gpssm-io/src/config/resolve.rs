@@ -1,8 +1,8 @@
 //! From a run file and a record to a problem.
 
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec};
-use gpssm::model::family::Family;
 use gpssm::model::spec::{FunctionSpec, Model, SensorSpec, StateSpec, TransitionSpec};
+use gpssm::sensor::family::Family;
 use gpssm::{Functions, KernelSpec, Problem, Settings, formula};
 use thiserror::Error;
 

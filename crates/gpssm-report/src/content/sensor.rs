@@ -1,11 +1,11 @@
 //! What a sensor shows of a state, and its distribution function; in the units of `BoundSensor`.
 
 use gpssm::Points;
-use gpssm::model::family::Family;
 use gpssm::model::spec::{Predictor, SensorSpec, Value};
 use gpssm::posterior::mixture::standard_cdf;
 use gpssm::scaling::Scaling;
 use gpssm::sensor::BoundSensor;
+use gpssm::sensor::family::Family;
 use statrs::function::{beta::checked_beta_reg, gamma::checked_gamma_ur};
 
 /// The state that an output shows directly, if it does.

@@ -5,7 +5,6 @@
 //! - [`functions`]: user functions by name, the part that is code
 //! - [`names`]: names of states, inputs and outputs, and what they mean in formulas
 //! - [`prior`], [`scale_prior`], [`covariance_prior`]: priors of numbers, noise scales and covariances
-//! - [`family`]: distributions of an output given its predictor
 //! - [`parameters`]: the table of all hyper-parameters
 //! - [`compile`]: a model and a record, validated once, with numbers in reach
 //! - `ready_made`: models that many users start from
@@ -15,7 +14,6 @@ pub(crate) mod choose;
 pub mod compile;
 pub mod covariance_prior;
 pub mod dynamics;
-pub mod family;
 pub mod functions;
 pub mod kernel;
 pub mod names;
@@ -27,8 +25,4 @@ mod ready_made;
 pub mod scale_prior;
 mod small_matrix;
 pub mod spec;
-mod special;
 pub mod symmetry;
-
-#[cfg(test)]
-mod numeric_checks;

@@ -4,10 +4,10 @@ use rand::Rng;
 
 use crate::error::Error;
 use crate::function::evaluate_all;
-use crate::model::family::Family;
 use crate::points::Points;
 use crate::scaling::Scaling;
 use crate::sensor::BoundSensor;
+use crate::sensor::family::Family;
 
 /// E[y | z] at all points, row-major, internal units; the centre for Student's t. None for a user's sensor, which can
 /// only be drawn from.

@@ -2,10 +2,12 @@
 //!
 //! - [`linear_gaussian`]: y = C x + D u + e, the sensor that admits the fully adapted filter
 //! - `adapter`: its posterior of a Gaussian state
+//! - [`family`]: distributions of an output given its predictor
 //! - [`formula`]: a sensor given by a formula for its log density
 //! - [`BoundSensor`]: every sensor, as the filters and the hyper-parameter updates see it
 
 pub(crate) mod adapter;
+pub mod family;
 pub mod formula;
 pub mod linear_gaussian;
 
@@ -15,9 +17,9 @@ use std::sync::Arc;
 use rand::Rng;
 
 use crate::function::ScalarFunction;
-use crate::model::family::Family;
 use crate::points::Points;
 use crate::scaling::Scaling;
+use family::Family;
 use linear_gaussian::LinearGaussian;
 
 /// A sensor supplied by the user. It always sees original units, and many points at once.

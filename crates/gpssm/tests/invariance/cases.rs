@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gpssm::initial::BoundInitial;
-use gpssm::model::family::Family;
+use gpssm::sensor::family::Family;
 use gpssm::sensor::{BoundSensor, UserSensor};
 use gpssm::smc::filter::{FilterOptions, StateSpace};
 use gpssm::smc::resampling::Resampling::{self, Multinomial, Systematic};

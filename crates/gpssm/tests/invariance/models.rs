@@ -8,9 +8,9 @@ use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
 use gpssm::function::{ScalarFunction, UserFunction};
 use gpssm::initial::BoundInitial;
 use gpssm::kernel::{Kernel, Shape};
-use gpssm::model::family::Family;
 use gpssm::scaling::{Affine, Scaling};
 use gpssm::sensor::BoundSensor;
+use gpssm::sensor::family::Family;
 use gpssm::sensor::linear_gaussian::{LinearGaussian, SensorNoise};
 use gpssm::smc::filter::StateSpace;
 

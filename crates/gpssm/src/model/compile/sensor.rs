@@ -9,12 +9,12 @@ use crate::error::Error;
 use crate::function::ScalarFunction;
 use crate::linalg::small;
 use crate::model::covariance_prior::CovariancePrior;
-use crate::model::family::Family;
 use crate::model::parameters::ParameterTable;
 use crate::model::prior::Prior;
 use crate::model::spec::{Predictor, SensorNoiseSpec, SensorSpec, Value};
 use crate::record::Record;
 use crate::scaling::Scaling;
+use crate::sensor::family::Family;
 use crate::sensor::linear_gaussian::{LinearGaussian, SensorNoise};
 use crate::sensor::{BoundSensor, SensorDensity, UserSensor};
 

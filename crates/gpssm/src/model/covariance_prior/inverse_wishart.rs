@@ -6,8 +6,8 @@ use statrs::function::gamma::ln_gamma;
 use std::f64::consts::{LN_2, PI};
 
 use super::super::small_matrix::{solve_right, squared_norm_of_solve};
-use super::super::special::{clamp_positive, sample_ln_gamma_variate};
 use crate::linalg::small::log_diagonal;
+use crate::special::{clamp_positive, sample_ln_gamma_variate};
 
 /// Log density of `Q = L L^T` for the scale matrix `S = C C^T`.
 pub(super) fn log_density(dof: f64, scale_chol: &[f64], chol: &[f64], n: usize) -> f64 {

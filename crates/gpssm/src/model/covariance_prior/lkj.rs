@@ -6,7 +6,7 @@ use rand_distr::{Distribution, StandardNormal};
 use std::f64::consts::LN_2;
 
 use super::super::scale_prior::ScalePrior;
-use super::super::special::{clamp_positive, neg_ln_beta, sample_ln_gamma_variate};
+use crate::special::{clamp_positive, neg_ln_beta, sample_ln_gamma_variate};
 
 /// Log density of `Q = L L^T`.
 pub(super) fn log_density(eta: f64, priors: &[ScalePrior], chol: &[f64], n: usize) -> f64 {

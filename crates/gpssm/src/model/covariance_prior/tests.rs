@@ -1,6 +1,6 @@
-use super::super::numeric_checks::{assert_close, integrate_interval, integrate_positive, integrate_real};
 use super::super::prior::Prior;
 use super::*;
+use crate::numeric_checks::{assert_close, integrate_interval, integrate_positive, integrate_real};
 use std::f64::consts::PI;
 
 mod configuration;

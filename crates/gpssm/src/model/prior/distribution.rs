@@ -4,11 +4,11 @@ use rand::Rng;
 use rand_distr::{Distribution, Open01, StandardNormal};
 use std::f64::consts::{FRAC_PI_2, LN_2};
 
-use super::super::special::{
+use super::Prior;
+use crate::special::{
     LN_2_PI, clamp_positive, gamma_log_kernel, ln_1p_square, ln_gamma_centred, ln_gamma_median,
     sample_ln_gamma_variate,
 };
-use super::Prior;
 
 /// Upper quartile of the standard normal, the median of its absolute value.
 const NORMAL_UPPER_QUARTILE: f64 = 0.674_489_750_196_081_7;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::super::prior_error::PriorError;
 use super::density::PriorDensity;
-use crate::model::special::softplus;
+use crate::special::softplus;
 
 /// Ends of t where v goes to infinity, and where v goes to an end that is finite.
 const FAR: f64 = 70.0;

@@ -1,7 +1,7 @@
-use super::super::numeric_checks::{
+use super::*;
+use crate::numeric_checks::{
     P_MIN, assert_close, integrate_interval, integrate_positive, integrate_real, ks_p_value, normal_cdf, rng,
 };
-use super::*;
 use statrs::function::gamma::{checked_gamma_lr, checked_gamma_ur};
 use std::f64::consts::{FRAC_2_PI, SQRT_2};
 

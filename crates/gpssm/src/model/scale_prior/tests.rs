@@ -1,5 +1,5 @@
-use super::super::numeric_checks::{P_MIN, assert_close, integrate_positive, ks_p_value, rng};
 use super::*;
+use crate::numeric_checks::{P_MIN, assert_close, integrate_positive, ks_p_value, rng};
 use statrs::function::gamma::checked_gamma_ur;
 
 const INVERSE_GAMMA: Prior = Prior::InverseGamma { shape: 3.0, scale: 0.4 };

@@ -89,7 +89,7 @@ fn what_is_not_a_cholesky_factor_has_no_density() {
         }
         // A prior of another dimension has no density and no draws here.
         assert_eq!(prior.log_density(&CHOL_3, 3), f64::NEG_INFINITY);
-        let mut rng = super::super::super::numeric_checks::rng(0);
+        let mut rng = crate::numeric_checks::rng(0);
         assert!(prior.sample(&mut rng, 3).is_err());
         assert!(prior.rescaled(&[1.0]).is_err());
     }

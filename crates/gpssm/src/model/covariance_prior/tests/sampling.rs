@@ -1,7 +1,7 @@
 //! Draws of the matrix priors against known marginal laws.
 
-use super::super::super::numeric_checks::{P_MIN, ks_p_value, normal_cdf, rng};
 use super::*;
+use crate::numeric_checks::{P_MIN, ks_p_value, normal_cdf, rng};
 use statrs::function::beta::checked_beta_reg;
 use statrs::function::gamma::checked_gamma_ur;
 

@@ -4,8 +4,8 @@ use rand::Rng;
 use rand_distr::{Distribution, Open01, Poisson, StandardNormal};
 use std::f64::consts::LN_2;
 
-use super::super::special::{sample_ln_gamma_variate, softplus};
 use super::Family;
+use crate::special::{sample_ln_gamma_variate, softplus};
 
 /// Poisson draws with a greater rate are rounded normals.
 pub const POISSON_NORMAL_FROM: f64 = 1e12;

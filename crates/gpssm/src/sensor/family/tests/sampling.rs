@@ -1,9 +1,7 @@
 //! Draws, checks of observations and the serialised form.
 
-use super::super::super::numeric_checks::{
-    P_MIN, chi_square_p_value, integrate_interval, ks_p_value, normal_cdf, rng,
-};
 use super::*;
+use crate::numeric_checks::{P_MIN, chi_square_p_value, integrate_interval, ks_p_value, normal_cdf, rng};
 use statrs::function::beta::checked_beta_reg;
 
 /// A scale wrong by 5 % moves the cdf of a symmetric law by only 0.012, so

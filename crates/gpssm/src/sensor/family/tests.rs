@@ -1,5 +1,5 @@
-use super::super::numeric_checks::{assert_close, integrate_real};
 use super::*;
+use crate::numeric_checks::{assert_close, integrate_real};
 
 mod sampling;
 

@@ -10,7 +10,7 @@ pub use sampling::POISSON_NORMAL_FROM;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
-use super::special::{
+use crate::special::{
     LN_2_PI, gamma_log_kernel, ln_1p_square, ln_gamma_centred, ln_gamma_half_step, neg_ln_beta, softplus,
 };
 

@@ -1,5 +1,5 @@
-use super::super::numeric_checks::{P_MIN, assert_close, ks_p_value, rng};
 use super::*;
+use crate::numeric_checks::{P_MIN, assert_close, ks_p_value, rng};
 
 // Literals of this file: mpmath with 40 digits.
 
