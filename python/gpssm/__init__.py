@@ -9,15 +9,20 @@ ancestor sampling. The result holds an xarray DataTree that ArviZ takes as it is
 
 from __future__ import annotations
 
-from . import blocks, kernels, model, priors
+from . import bases, blocks, functions, initial, kernels, model, priors, sensors, transitions
 from ._core import VERSION as __version__
 from ._data import Data, as_data
 from ._fit import fit, fit_many
 from ._using import Distilled
+from .bases import *  # noqa: F403
+from .functions import *  # noqa: F403
+from .initial import *  # noqa: F403
 from .kernels import *  # noqa: F403
 from .model import *  # noqa: F403
 from .priors import *  # noqa: F403
 from .result import Result, open
+from .sensors import *  # noqa: F403
+from .transitions import *  # noqa: F403
 
 __all__ = [
     "Data",
@@ -25,14 +30,24 @@ __all__ = [
     "Result",
     "__version__",
     "as_data",
+    "bases",
     "blocks",
     "fit",
     "fit_many",
+    "functions",
+    "initial",
     "kernels",
     "model",
     "open",
     "priors",
+    "sensors",
+    "transitions",
+    *bases.__all__,
+    *functions.__all__,
+    *initial.__all__,
     *kernels.__all__,
     *model.__all__,
     *priors.__all__,
+    *sensors.__all__,
+    *transitions.__all__,
 ]

@@ -5,12 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ._types import Floats
 
 
 @dataclass(frozen=True)
@@ -21,7 +19,7 @@ class Signature:
     parameters: tuple[str, ...]
 
 
-def signature(function: Callable[..., Any], first: tuple[str, ...], what: str) -> Signature:
+def signature(function: Callable[..., object], first: tuple[str, ...], what: str) -> Signature:
     """Read the arguments of a user function.
 
     They are those in `first`, then ``x``, then ``u`` if it wants the inputs, then parameters by name.
@@ -43,12 +41,12 @@ def signature(function: Callable[..., Any], first: tuple[str, ...], what: str) -
     return Signature(wants_u, tuple(rest[1:] if wants_u else rest))
 
 
-def name_of(function: Callable[..., Any]) -> str:
+def name_of(function: Callable[..., object]) -> str:
     """Name of a function for messages."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def as_values(result: Any, n: int, name: str) -> Floats:
+def as_values(result: object, n: int, name: str) -> Floats:
     """One number for each of `n` points from whatever a user function returned."""
     try:
         values = np.asarray(result, dtype=np.float64)
@@ -61,7 +59,7 @@ def as_values(result: Any, n: int, name: str) -> Floats:
     return np.ascontiguousarray(values.reshape(n))
 
 
-def as_row(result: Any, n: int, name: str) -> Floats:
+def as_row(result: object, n: int, name: str) -> Floats:
     """The `n` components of a single draw."""
     values = np.asarray(result, dtype=np.float64)
     if values.size != n:

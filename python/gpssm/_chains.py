@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ._callables import Floats
 from ._data import Data
+from ._settings import Sampler
+from ._types import Floats
 from .model import Model
 
 __all__ = ["Chain", "Draws", "Job", "run_here", "run_in"]
@@ -75,10 +76,11 @@ class Chain:
 
     def followed_by(self, later: Chain) -> Chain:
         """Join a chain and its continuation."""
+        first = self.start_log_marginal_likelihood
         return Chain(
             self.chain,
             later.state or self.state,
-            self.start_log_marginal_likelihood if self.start_log_marginal_likelihood is not None else later.start_log_marginal_likelihood,
+            later.start_log_marginal_likelihood if first is None else first,
             self.draws.followed_by(later.draws),
             self.warmup.followed_by(later.warmup),
         )
@@ -90,7 +92,7 @@ class Job:
 
     model: Model
     data: Data
-    settings: dict[str, Any]
+    settings: Sampler
     plans: list[tuple[int, str | None]]
     basis: str | None = None
 

@@ -4,13 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ._callables import Floats
+from ._types import Floats
 
 __all__ = ["Data", "as_data"]
+
+
+class SupportsArray(Protocol):
+    """Frames, series and arrays of other libraries."""
+
+    def __array__(self) -> np.ndarray: ...
+
+
+class Record(Protocol):
+    """Record of a benchmark, with inputs and outputs side by side."""
+
+    @property
+    def u(self) -> object:
+        """Inputs."""
+
+    @property
+    def y(self) -> object:
+        """Outputs."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +153,14 @@ class _Table:
     time: Floats | None
 
 
-def as_data(y: Any, u: Any = None, *, time: Any = None) -> Data:
+Channels = ArrayLike | SupportsArray
+"""One sequence of some channels: arrays, frames, series, lists of numbers."""
+
+DataLike = Data | Record | Channels | Sequence[Record | Channels]
+"""Recorded outputs or inputs: see `as_data`."""
+
+
+def as_data(y: DataLike, u: DataLike | None = None, *, time: DataLike | None = None) -> Data:
     """Make sequences of whatever holds outputs and inputs.
 
     Parameters

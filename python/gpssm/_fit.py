@@ -4,49 +4,70 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Unpack, cast
 
 from . import _core
+from ._arguments import checked
 from ._chains import Job, Outcome, run_here, run_in
-from ._data import Data, Layout, as_data
+from ._choice import Choice
+from ._data import Data, DataLike, Layout, as_data
 from ._progress import Bar
-from .model import Model
-from .priors import PriorLike
+from ._settings import Proposal, Resampling, Sampler, StartAt, merged, whole
+from ._types import Json
+from .bases import BasisLike
+from .functions import FunctionLike
+from .initial import InitialLike
+from .kernels import KernelLike
+from .model import Model, Parts, States, Symmetry
+from .priors import Noise, PriorLike
 from .result import Result
+from .sensors import SensorLike
 
 __all__ = ["fit", "fit_many"]
 
+ModelLike = Model | str | Path | Mapping[str, Json]
+"""A model, the path or text of a run file, or its tables."""
 
+
+@checked
 def fit(
-    y: Any,
-    u: Any = None,
+    y: DataLike,
+    u: DataLike | None = None,
     *,
-    model: Model | str | Path | Mapping[str, Any] | None = None,
-    states: Any = None,
-    kernel: Any = None,
-    mean: Any = None,
-    observation: Any = None,
-    prior: Mapping[str, PriorLike] | None = None,
-    process_noise: Any = None,
-    initial: Any = None,
-    dynamics: Any = None,
+    model: ModelLike | None = None,
+    states: States | None = None,
+    kernel: KernelLike | None = None,
+    mean: FunctionLike | Sequence[FunctionLike] | None = None,
+    sensor: SensorLike | None = None,
+    process_noise: Noise = None,
+    initial: InitialLike | None = None,
+    dynamics: BasisLike | None = None,
+    parameters: Mapping[str, PriorLike] | None = None,
+    symmetries: Sequence[Symmetry | Mapping[str, Json]] | None = None,
     lags: int | None = None,
+    function: FunctionLike | None = None,
+    standardise: bool | None = None,
+    presample: int | None = None,
     draws: int | None = None,
     tune: int | None = None,
     chains: int | None = None,
-    cores: int | None = None,
+    threads: int | None = None,
     seed: int | None = None,
     particles: int | None = None,
+    resampling: Resampling | None = None,
+    proposal: Proposal | None = None,
+    start_at: StartAt | None = None,
+    narx: bool | None = None,
     restarts: int | None = None,
-    time: Any = None,
+    max_memory_mb: int | None = None,
+    time: DataLike | None = None,
     save_warmup: bool = False,
     progress_bar: bool | Callable[[int, str, int, int], None] = True,
-    zarr_store: str | Path | None = None,
+    out: str | Path | None = None,
     executor: Executor | None = None,
-    **settings: Any,
 ) -> Result:
     """Draw states and hyper-parameters from their posterior.
 
@@ -59,34 +80,42 @@ def fit(
         Inputs.
     model : Model, path or text of a run file, or dict, optional
         The model; without it, it is made of the next arguments, see `gpssm.Model`.
-    states, kernel, mean, observation, process_noise, initial, dynamics, lags
+    states, kernel, mean, sensor, process_noise, initial, dynamics, parameters, symmetries, lags, function, \
+    standardise, presample
         Parts of the model, see `gpssm.Model`. With ``states="auto"`` the model is chosen from the record, as by
         the program: past outputs are its states; past inputs and thinning, if they help, are in
         ``result.data.layout`` and are applied to new records, too; ``result.choice`` says what was tried.
-    prior : dict, optional
-        Priors of the parameters of formulas and functions, by name.
     draws, tune, chains : int, optional
-        Draws of each chain that are kept (500), sweeps before them (300), and chains (4).
-    cores : int, optional
-        Threads; one for each core by default. The draws do not depend on it.
+        Draws kept of each chain (500), warm-up sweeps of each chain (300), and number of chains (4).
+    threads : int, optional
+        Number of threads; one for each core by default. The draws do not depend on it.
     seed : int, optional
-        The same seed gives the same draws, here, from the program and from Rust; 0 by default.
+        Seed of all random numbers; 0 by default. The same seed gives the same draws from Python, the program and
+        Rust.
     particles : int, optional
-        Particles of the conditional filter.
+        Particles of the conditional filter (20).
+    resampling : "systematic" or "multinomial", optional
+        How ancestors are drawn.
+    proposal : "auto", "bootstrap", "adapted" or "shortlist", optional
+        How states are proposed.
+    start_at : "search" or "outputs", optional
+        Where chains begin: at a path that is searched for, or on the outputs themselves.
+    narx : bool, optional
+        GP-NARX: the outputs and their past values are the states, without sensor noise, and are not drawn.
     restarts : int, optional
-        Large filters from which each chain takes the best start.
+        Draws of the hyper-parameters that the search for a start tries (64).
+    max_memory_mb : int, optional
+        Memory limit in MB; larger runs are refused before they start.
     time : array_like, optional
         Times of the rows.
     save_warmup : bool
         Whether warm-up sweeps are shown in the tree of draws.
     progress_bar : bool or function
         A function is called with (chain, phase, done, total).
-    zarr_store : path, optional
+    out : path, optional
         A new folder into which draws go as they are made; `gpssm.open` reads it, also after a crash.
     executor : concurrent.futures.Executor, optional
         Where chains run; for example ``dask.distributed.Client().get_executor()``. Results are the same.
-    **settings
-        Further settings: resampling, proposal, max_memory_mb.
 
     Returns
     -------
@@ -105,79 +134,71 @@ def fit(
     20
     """
     data = as_data(y, u, time=time)
-    parts = {
-        "states": states,
-        "kernel": kernel,
-        "mean": mean,
-        "observation": observation,
-        "process_noise": process_noise,
-        "initial": initial,
-        "dynamics": dynamics,
-        "parameters": prior,
-        "lags": lags,
-    }
-    given = {name: part for name, part in parts.items() if part is not None}
-    if model is not None and given:
-        raise ValueError(f"model: it is complete; {', '.join(given)} cannot be given beside it")
-    model = Model(**given) if model is None else as_model(model)
-    wanted = dict(model.settings)
-    own = {"draws": draws, "tune": tune, "chains": chains, "threads": cores, "seed": seed}
-    own |= {"particles": particles, **settings}
-    wanted |= {name: _whole(name, value) for name, value in own.items() if value is not None}
+    given = Parts(
+        states=states,
+        kernel=kernel,
+        mean=mean,
+        sensor=sensor,
+        process_noise=process_noise,
+        initial=initial,
+        dynamics=dynamics,
+        parameters=parameters,
+        symmetries=symmetries,
+        lags=lags,
+        function=function,
+        standardise=standardise,
+        presample=presample,
+    )
+    model = _model(model, given)
+    own: dict[str, object] = {"draws": draws, "tune": tune, "chains": chains, "threads": threads, "seed": seed}
+    own |= {"particles": particles, "resampling": resampling, "proposal": proposal, "max_memory_mb": max_memory_mb}
+    own |= {"start_at": start_at, "narx": narx}
     if restarts is not None:
-        wanted["start"] = {**wanted.get("start", {}), "restarts": _whole("restarts", restarts)}
+        own["start"] = {**model.sampler.get("start", {}), "restarts": whole("restarts", restarts, 1)}
+    wanted = merged(model.sampler, own)
     choice = None
     if model.is_open:
         model, data, wanted, choice = choose(model, data, wanted)
-    full: dict[str, Any] = json.loads(model._problem(data, wanted).settings)
+    full: Sampler = json.loads(model._problem(data, wanted).settings)
     plans: list[tuple[int, str | None]] = [(chain, None) for chain in range(full["chains"])]
     job = Job(model, data, full, plans)
-    store = None if zarr_store is None else (str(zarr_store), False)
+    store = None if out is None else (str(out), False)
     outcome = _run(job, progress_bar, executor, store)
     result = Result(model, data, full, outcome.chains, basis=outcome.basis, interrupted=outcome.interrupted)
     result.choice = choice
-    result.save_warmup = save_warmup or zarr_store is not None
-    if executor is not None and zarr_store is not None:
-        result.save(zarr_store)
-    result.path = None if zarr_store is None else Path(zarr_store)
+    result.save_warmup = save_warmup or out is not None
+    if executor is not None and out is not None:
+        result.save(out)
+    result.path = None if out is None else Path(out)
     return _finish(result)
 
 
-def choose(
-    model: Model, data: Data, settings: dict[str, Any]
-) -> tuple[Model, Data, dict[str, Any], dict[str, Any]]:
-    """Settle what ``states="auto"`` leaves open, as the program does: the model, its rows, settings, and why."""
-    keys = {f"model.{name}": value for name, value in model._table.items()}
-    keys |= {f"sampler.{name}": value for name, value in settings.items()}
-    choice: dict[str, Any] = json.loads(_core.choose(json.dumps(keys), data.y, data.u, data._labels()))
-    parts, sampler, rows = (choice.pop(name) for name in ("model", "sampler", "data"))
-    if rows["rows"] is not None:
-        first, last = rows["rows"]
-        data = data._rows(first - 1, last)
-    layout = Layout.of({**rows, "u": data.inputs})
-    return model._settled(parts), layout.apply(data), {**settings, **sampler}, choice
-
-
-def as_model(model: Any) -> Model:
-    """A model, from whatever describes one."""
+def _model(model: ModelLike | None, given: Parts) -> Model:
+    """The model, from whatever describes it."""
+    parts = cast("Parts", {name: part for name, part in given.items() if part is not None})
+    if model is None:
+        return Model(**parts)
+    if parts:
+        raise ValueError(f"model: it is complete; {', '.join(parts)} cannot be given beside it")
     if isinstance(model, Model):
         return model
-    if isinstance(model, (str, Path)):
+    if isinstance(model, str | Path):
         return Model.from_toml(model)
     if isinstance(model, Mapping):
         return Model.from_dict(model)
     raise ValueError(f"model: expected a Model, a run file or a dictionary, not {model!r}")
 
 
-def _whole(name: str, value: Any) -> Any:
-    if name in {"resampling", "proposal"} or isinstance(value, Mapping):
-        return value
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise ValueError(f"{name}: expected a whole number, not {value!r}")
-    number = value.__index__()
-    if number < (0 if name in {"tune", "seed"} else 1):
-        raise ValueError(f"{name}: {value} is too small")
-    return number
+def choose(model: Model, data: Data, settings: Sampler) -> tuple[Model, Data, Sampler, Choice]:
+    """Settle what ``states="auto"`` leaves open, as the program does: the model, its rows, settings, and why."""
+    found = json.loads(_core.choose(model._keys(data, settings), data.y, data.u, data._labels()))
+    parts, sampler, rows = (found.pop(name) for name in ("model", "sampler", "data"))
+    choice: Choice = found
+    if rows["rows"] is not None:
+        first, last = rows["rows"]
+        data = data._rows(first - 1, last)
+    layout = Layout.of({**rows, "u": data.inputs})
+    return model._settled(parts), layout.apply(data), merged(settings, sampler), choice
 
 
 def _run(
@@ -214,19 +235,19 @@ def go_on(
     result: Result,
     draws: int | None,
     *,
-    cores: int | None,
+    threads: int | None,
     progress_bar: bool,
     executor: Executor | None,
 ) -> Result:
     """Go on with all chains until each has `draws` draws."""
-    settings = dict(result.settings)
+    settings = result.settings.copy()
     lengths = {chain.chain: len(chain.draws) for chain in result.chains}
     if draws is None:
         complete = all(lengths.get(k, 0) >= settings["draws"] for k in range(settings["chains"]))
         draws = 2 * settings["draws"] if complete else settings["draws"]
     if max(lengths.values(), default=0) > draws:
         raise ValueError(f"draws: there are {max(lengths.values())} already; ask for more than that in all")
-    settings |= {"draws": int(draws), "threads": cores if cores is not None else settings["threads"]}
+    settings |= {"draws": int(draws), "threads": settings["threads"] if threads is None else threads}
     states = {chain.chain: chain.state for chain in result.chains}
     plans = [(k, states.get(k)) for k in range(settings["chains"]) if lengths.get(k, 0) < draws]
     missing = [chain for chain, state in plans if state is None and lengths.get(chain, 0)]
@@ -241,7 +262,34 @@ def go_on(
     return _finish(longer)
 
 
-def fit_many(datasets: Iterable[Any], *, executor: Executor | None = None, **arguments: Any) -> list[Result]:
+class FitArguments(Parts, total=False):
+    """Arguments of `fit` that `fit_many` takes along."""
+
+    model: ModelLike | None
+    draws: int | None
+    tune: int | None
+    chains: int | None
+    threads: int | None
+    seed: int | None
+    particles: int | None
+    resampling: Resampling | None
+    proposal: Proposal | None
+    start_at: StartAt | None
+    narx: bool | None
+    restarts: int | None
+    max_memory_mb: int | None
+    time: DataLike | None
+    save_warmup: bool
+    progress_bar: bool | Callable[[int, str, int, int], None]
+
+
+Entry = DataLike | tuple[DataLike, DataLike]
+"""Outputs alone or a record, or a pair (y, u)."""
+
+
+def fit_many(
+    datasets: Iterable[Entry], *, executor: Executor | None = None, **arguments: Unpack[FitArguments]
+) -> list[Result]:
     """Fit the same kind of model to each of several data sets, all chains of all of them on one executor.
 
     Parameters
@@ -268,15 +316,13 @@ def fit_many(datasets: Iterable[Any], *, executor: Executor | None = None, **arg
     pairs = [_pair(entry) for entry in datasets]
     if executor is None:
         return [fit(y, u, **arguments) for y, u in pairs]
-    from concurrent.futures import ThreadPoolExecutor
-
     # Each fit waits for its own chains; the work is done by the executor's workers.
+    arguments["progress_bar"] = False
     with ThreadPoolExecutor(max_workers=max(1, len(pairs))) as waiting:
-        quiet = {**arguments, "progress_bar": False, "executor": executor}
-        return list(waiting.map(lambda pair: fit(*pair, **quiet), pairs))
+        return list(waiting.map(lambda pair: fit(*pair, executor=executor, **arguments), pairs))
 
 
-def _pair(entry: Any) -> tuple[Any, Any]:
-    if isinstance(entry, tuple) and len(entry) == 2 and not isinstance(entry[0], (int, float)):
+def _pair(entry: Entry) -> tuple[DataLike, DataLike | None]:
+    if isinstance(entry, tuple) and len(entry) == 2 and not isinstance(entry[0], int | float):
         return entry
-    return entry, None
+    return cast("DataLike", entry), None

@@ -14,9 +14,10 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from . import _core
-from ._callables import Floats
 from ._chains import Chain, Draws
 from ._data import Data, Layout, as_data
+from ._settings import Sampler
+from ._types import Floats
 from .model import Model
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Using:
     model: Model
     data: Data
     chains: list[Chain]
-    settings: dict[str, Any]
+    settings: Sampler
     basis: str | None
 
     if TYPE_CHECKING:
@@ -278,8 +279,8 @@ class Using:
         Returns
         -------
         xarray.Dataset
-            ``mean``, ``sd`` (time, state) and ``log_marginal_likelihood`` (time), log p(y_t | y_{0:t-1}): low values are
-            anomalies.
+            ``mean``, ``sd`` (time, state) and ``log_marginal_likelihood`` (time), log p(y_t | y_{0:t-1}): low
+            values are anomalies.
         """
         data = self._record(y, u)
         found = self._posterior.filter(
@@ -393,7 +394,8 @@ class Using:
             {name: values[kept] for name, values in everything.statistics.items()},
         )
         chain = Chain(0, None, None, draws, draws.head(0))
-        settings = {**self.settings, "chains": 1, "draws": int(k)}
+        settings = self.settings.copy()
+        settings |= {"chains": 1, "draws": int(k)}
         result = Result(self.model, self.data, settings, [chain], basis=self.basis)
         result.loss = loss
         return result

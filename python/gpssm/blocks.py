@@ -34,7 +34,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._callables import Floats, signature
+from ._callables import signature
+from ._types import Floats
 from .kernels import Kernel
 
 __all__ = [

@@ -7,20 +7,23 @@ whose hyper-parameters are all numbers can be called: ``kernel(Z)`` is the matri
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core
-from ._callables import Floats
-from .priors import PriorLike, prior_dict, prior_list
+from ._text import WIDTH, Part
+from ._types import Floats, Json, Table
+from .priors import Fixed, PriorLike, Priors, each, prior_dict, prior_list
 
 __all__ = [
     "Constant",
     "Kernel",
+    "KernelLike",
     "Linear",
     "Matern12",
     "Matern32",
@@ -33,10 +36,8 @@ __all__ = [
     "Sum",
 ]
 
-Priors = PriorLike | Sequence[PriorLike] | None
 
-
-class Kernel:
+class Kernel(Part):
     """A covariance function; use one of its subclasses, sums (``+``) and products (``*``)."""
 
     def __add__(self, other: Kernel) -> Sum:
@@ -45,11 +46,11 @@ class Kernel:
     def __mul__(self, other: Kernel) -> Product:
         return Product([*_parts(self, Product), *_parts(other, Product)])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the kernel as it stands in a model file."""
+    def to_dict(self) -> Table:
+        """Give the kernel as it stands in a run file."""
         raise NotImplementedError
 
-    def numbers(self, n_x: int, n_u: int = 0) -> dict[str, Any]:
+    def numbers(self, n_x: int, n_u: int = 0) -> Table:
         """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
         raise NotImplementedError
 
@@ -101,11 +102,15 @@ def _parts(kernel: Kernel, kind: type[Sum] | type[Product]) -> list[Kernel]:
     return list(kernel.parts) if isinstance(kernel, kind) else [kernel]
 
 
+def _names(active: Sequence[str]) -> list[str]:
+    return [active] if isinstance(active, str) else list(active)
+
+
 def _components(active: Sequence[str] | None, n_x: int, n_u: int) -> list[int]:
     if active is None:
         return list(range(n_x + n_u))
     found: list[int] = []
-    for name in active:
+    for name in _names(active):
         letter, number = name[:1], name[1:]
         first, n = {"x": (0, n_x), "u": (n_x, n_u)}.get(letter, (0, -1))
         if n < 0 or (number and (not number.isdigit() or not 1 <= int(number) <= n)):
@@ -114,16 +119,16 @@ def _components(active: Sequence[str] | None, n_x: int, n_u: int) -> list[int]:
     return found
 
 
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, dict):
-        value = value.get("fixed", {}).get("value")
-    if not isinstance(value, (int, float)):
+def _number(value: PriorLike | None, name: str) -> float:
+    if isinstance(value, Fixed):
+        value = value.value
+    if not isinstance(value, int | float | np.number):
         raise ValueError(f"{name}: a number is needed here, not {'nothing' if value is None else value}")
     return float(value)
 
 
 def _numbers(values: Priors, n: int, name: str) -> list[float]:
-    found = [_number(prior, name) for prior in prior_list(values, name)]
+    found = [_number(prior, name) for prior in each(values)]
     if len(found) == 1:
         found = found * n
     if len(found) != n:
@@ -138,32 +143,31 @@ def _positive(values: list[float], name: str) -> list[float]:
     return values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Stationary(Kernel):
     _key: ClassVar[str] = ""
     sigma_f: PriorLike | None = None
     ell: Priors = None
     active: Sequence[str] | None = None
 
-    def _fields(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {}
+    def _fields(self) -> Table:
+        fields: Table = {}
         if self.active is not None:
-            fields["active"] = [self.active] if isinstance(self.active, str) else list(self.active)
+            fields["active"] = _names(self.active)
         if self.sigma_f is not None:
             fields["sigma_f"] = prior_dict(self.sigma_f, "sigma_f")
         if self.ell is not None:
             fields["ell"] = prior_list(self.ell, "ell")
         return fields
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the kernel as it stands in a model file."""
+    def to_dict(self) -> Table:
+        """Give the kernel as it stands in a run file."""
         return {self._key: self._fields()}
 
-    def numbers(self, n_x: int, n_u: int = 0) -> dict[str, Any]:
+    def numbers(self, n_x: int, n_u: int = 0) -> Table:
         """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        active = self._fields().get("active")
-        components = _components(active, n_x, n_u)
-        sigma_f = _number(prior_dict(self.sigma_f, "sigma_f") if self.sigma_f is not None else None, "sigma_f")
+        components = _components(self.active, n_x, n_u)
+        sigma_f = _number(self.sigma_f, "sigma_f")
         return {
             "kind": "stationary",
             "shape": self._key,
@@ -174,7 +178,7 @@ class _Stationary(Kernel):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SquaredExponential(_Stationary):
     """sigma_f^2 exp(-r^2 / 2), r^2 = sum_c ((z_c - z'_c) / ell_c)^2.
 
@@ -191,69 +195,69 @@ class SquaredExponential(_Stationary):
     _key: ClassVar[str] = "squared_exponential"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Matern12(_Stationary):
     """sigma_f^2 exp(-r); arguments as of `SquaredExponential`."""
 
     _key: ClassVar[str] = "matern12"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Matern32(_Stationary):
     """sigma_f^2 (1 + sqrt(3) r) exp(-sqrt(3) r); arguments as of `SquaredExponential`."""
 
     _key: ClassVar[str] = "matern32"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Matern52(_Stationary):
     """sigma_f^2 (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r); arguments as of `SquaredExponential`."""
 
     _key: ClassVar[str] = "matern52"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RationalQuadratic(_Stationary):
     """sigma_f^2 (1 + r^2 / (2 alpha))^(-alpha); `alpha` weighs the small scales."""
 
     _key: ClassVar[str] = "rational_quadratic"
     alpha: PriorLike | None = None
 
-    def _fields(self) -> dict[str, Any]:
+    def _fields(self) -> Table:
         fields = super()._fields()
         if self.alpha is not None:
             fields["alpha"] = prior_dict(self.alpha, "alpha")
         return fields
 
-    def numbers(self, n_x: int, n_u: int = 0) -> dict[str, Any]:
+    def numbers(self, n_x: int, n_u: int = 0) -> Table:
         """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        alpha = _number(self._fields().get("alpha"), "alpha")
+        alpha = _number(self.alpha, "alpha")
         return {**super().numbers(n_x, n_u), "alpha": _positive([alpha], "alpha")[0]}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Periodic(_Stationary):
     """sigma_f^2 exp(-2 sum_c sin^2(pi (z_c - z'_c) / period_c) / ell_c^2)."""
 
     _key: ClassVar[str] = "periodic"
     period: Priors = None
 
-    def _fields(self) -> dict[str, Any]:
+    def _fields(self) -> Table:
         fields = super()._fields()
         if self.period is not None:
             fields["period"] = prior_list(self.period, "period")
         return fields
 
-    def numbers(self, n_x: int, n_u: int = 0) -> dict[str, Any]:
+    def numbers(self, n_x: int, n_u: int = 0) -> Table:
         """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        numbers = {**super().numbers(n_x, n_u), "kind": "periodic"}
+        components = _components(self.active, n_x, n_u)
+        period = _positive(_numbers(self.period, len(components), "period"), "period")
+        numbers = {**super().numbers(n_x, n_u), "kind": "periodic", "period": period}
         del numbers["shape"], numbers["alpha"]
-        n = len(numbers["components"])
-        numbers["period"] = _positive(_numbers(self.period, n, "period"), "period")
         return numbers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Linear(Kernel):
     """sum_c sigma_c^2 z_c z'_c: a linear function with slopes of standard deviation sigma_c.
 
@@ -264,68 +268,74 @@ class Linear(Kernel):
     sigma: Priors = None
     active: Sequence[str] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the kernel as it stands in a model file."""
-        fields: dict[str, Any] = {}
+    def to_dict(self) -> Table:
+        """Give the kernel as it stands in a run file."""
+        fields: Table = {}
         if self.active is not None:
-            fields["active"] = [self.active] if isinstance(self.active, str) else list(self.active)
+            fields["active"] = _names(self.active)
         if self.sigma is not None:
             fields["sigma"] = prior_list(self.sigma, "sigma")
         return {"linear": fields}
 
-    def numbers(self, n_x: int, n_u: int = 0) -> dict[str, Any]:
+    def numbers(self, n_x: int, n_u: int = 0) -> Table:
         """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        components = _components(self.to_dict()["linear"].get("active"), n_x, n_u)
+        components = _components(self.active, n_x, n_u)
         sigma = _numbers(self.sigma, len(components), "sigma")
         return {"kind": "linear", "components": components, "variance": [s**2 for s in sigma]}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Constant(Kernel):
     """sigma^2: an unknown offset."""
 
     sigma: PriorLike | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the kernel as it stands in a model file."""
+    def to_dict(self) -> Table:
+        """Give the kernel as it stands in a run file."""
         return {"constant": {} if self.sigma is None else {"sigma": prior_dict(self.sigma, "sigma")}}
 
-    def numbers(self, n_x: int, n_u: int = 0) -> dict[str, Any]:
+    def numbers(self, n_x: int, n_u: int = 0) -> Table:
         """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        return {"kind": "constant", "variance": _number(self.to_dict()["constant"].get("sigma"), "sigma") ** 2}
+        return {"kind": "constant", "variance": _number(self.sigma, "sigma") ** 2}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sum(Kernel):
     """Sum of kernels; the empty sum is the kernel of a known function."""
 
     parts: Sequence[Kernel] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the kernel as it stands in a model file."""
+    def to_dict(self) -> Table:
+        """Give the kernel as it stands in a run file."""
         return {"sum": [part.to_dict() for part in self.parts]}
 
-    def numbers(self, n_x: int, n_u: int = 0) -> dict[str, Any]:
+    def __repr__(self) -> str:
+        return _joined(self.parts, " + ", (Sum,)) or super().__repr__()
+
+    def numbers(self, n_x: int, n_u: int = 0) -> Table:
         """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
         return {"kind": "sum", "parts": [part.numbers(n_x, n_u) for part in self.parts]}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Product(Kernel):
     """Product of kernels."""
 
     parts: Sequence[Kernel] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the kernel as it stands in a model file."""
+    def to_dict(self) -> Table:
+        """Give the kernel as it stands in a run file."""
         return {"product": [part.to_dict() for part in self.parts]}
 
-    def numbers(self, n_x: int, n_u: int = 0) -> dict[str, Any]:
+    def __repr__(self) -> str:
+        return _joined(self.parts, " * ", (Sum, Product)) or super().__repr__()
+
+    def numbers(self, n_x: int, n_u: int = 0) -> Table:
         """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
         return {"kind": "product", "parts": [part.numbers(n_x, n_u) for part in self.parts]}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Odd(Kernel):
     """Kernel of the odd part of a function: f(-z) = -f(z), (k(z, z') - k(z, -z')) / 2.
 
@@ -343,10 +353,36 @@ class Odd(Kernel):
 
     part: Kernel
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the kernel as it stands in a model file."""
+    def to_dict(self) -> Table:
+        """Give the kernel as it stands in a run file."""
         return {"odd": self.part.to_dict()}
 
-    def numbers(self, n_x: int, n_u: int = 0) -> dict[str, Any]:
+    def numbers(self, n_x: int, n_u: int = 0) -> Table:
         """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
         return {"kind": "odd", "part": self.part.numbers(n_x, n_u)}
+
+
+def _joined(parts: Sequence[Kernel], sign: str, apart: tuple[type[Kernel], ...]) -> str | None:
+    """A sum or product as it is written with its sign; none if that would not make the same kernel."""
+    if len(parts) < 2 or any(isinstance(part, apart[-1]) for part in parts):
+        return None
+    texts = [f"({part!r})" if isinstance(part, apart) else repr(part) for part in parts]
+    line = sign.join(texts)
+    if len(line) <= WIDTH and "\n" not in line:
+        return line
+    return "(\n" + textwrap.indent(f"\n{sign.lstrip()}".join(texts), "    ") + "\n)"
+
+
+KernelLike = Kernel | str | Mapping[str, Json]
+"""A kernel, its text such as ``"se + linear"``, or its table in a run file."""
+
+
+def kernel_table(kernel: KernelLike, what: str) -> Json:
+    """A kernel as it stands in a run file."""
+    if isinstance(kernel, Kernel):
+        return kernel.to_dict()
+    if isinstance(kernel, str):
+        return kernel
+    if isinstance(kernel, Mapping):
+        return dict(kernel)
+    raise ValueError(f"{what}: expected a kernel such as gpssm.Matern32() or 'se + linear', not {kernel!r}")

@@ -16,7 +16,9 @@ import xarray as xr
 
 from . import _core
 from ._chains import Chain, Draws, Outcome
+from ._choice import Choice
 from ._data import Data, Layout
+from ._settings import Sampler
 from ._using import Using
 from .model import Model
 
@@ -55,7 +57,7 @@ class Result(Using):
         self,
         model: Model,
         data: Data,
-        settings: dict[str, Any],
+        settings: Sampler,
         chains: Sequence[Chain],
         *,
         basis: str | None = None,
@@ -63,7 +65,7 @@ class Result(Using):
     ) -> None:
         self.basis = basis
         self.loss: dict[str, Any] | None = None
-        self.choice: dict[str, Any] | None = None
+        self.choice: Choice | None = None
         self.path: Path | None = None
         self.save_warmup = False
         self.model, self.data, self.settings = model, data, settings
@@ -275,7 +277,7 @@ class Result(Using):
         self,
         draws: int | None = None,
         *,
-        cores: int | None = None,
+        threads: int | None = None,
         progress_bar: bool = True,
         executor: Executor | None = None,
     ) -> Result:
@@ -291,7 +293,7 @@ class Result(Using):
         """
         from ._fit import go_on
 
-        return go_on(self, draws, cores=cores, progress_bar=progress_bar, executor=executor)
+        return go_on(self, draws, threads=threads, progress_bar=progress_bar, executor=executor)
 
     def save(self, path: str | Path) -> None:
         """Write the run to a new folder: a Zarr store that `gpssm.open`, the program and xarray read.
@@ -323,7 +325,7 @@ class Result(Using):
             Path(path).write_text(page, encoding="utf-8")
         return page
 
-    def _with_chains(self, outcome: Outcome, settings: dict[str, Any]) -> Result:
+    def _with_chains(self, outcome: Outcome, settings: Sampler) -> Result:
         mine = {chain.chain: chain for chain in self.chains}
         for chain in outcome.chains:
             before = mine.get(chain.chain)
@@ -333,7 +335,18 @@ class Result(Using):
         return Result(self.model, self.data, settings, chains, basis=basis, interrupted=interrupted)
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("model", "data", "settings", "chains", "basis", "interrupted", "loss", "path", "save_warmup")
+        kept = (
+            "model",
+            "data",
+            "settings",
+            "chains",
+            "basis",
+            "interrupted",
+            "loss",
+            "path",
+            "save_warmup",
+            "choice",
+        )
         return {name: self.__dict__[name] for name in kept}
 
 
@@ -369,7 +382,7 @@ def open(path: str | Path, model: Model | None = None) -> Result:
         Layout.of(tomllib.loads(found["configuration"]).get("data", {})),
     )
     stored = Model.from_toml(found["configuration"])
-    settings = stored.settings
+    settings = stored.sampler
     chains = [Chain._from_core({"start_log_marginal_likelihood": None, **chain}) for chain in found["chains"]]
     model = stored if model is None else model
     full = json.loads(model._problem(data, settings).settings)

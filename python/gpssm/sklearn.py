@@ -22,9 +22,9 @@ class GPSSM(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    states, kernel, mean, observation, prior, dynamics, lags
+    states, kernel, mean, sensor, parameters, dynamics, lags
         Parts of the model, see `gpssm.Model`.
-    draws, tune, chains, seed, particles, cores
+    draws, tune, chains, seed, particles, threads
         Settings, see `gpssm.fit`.
 
     Attributes
@@ -47,8 +47,8 @@ class GPSSM(BaseEstimator):  # type: ignore[misc]
         states: Any = None,
         kernel: Any = None,
         mean: Any = None,
-        observation: Any = None,
-        prior: Any = None,
+        sensor: Any = None,
+        parameters: Any = None,
         dynamics: Any = None,
         lags: int | None = None,
         draws: int | None = None,
@@ -56,13 +56,13 @@ class GPSSM(BaseEstimator):  # type: ignore[misc]
         chains: int | None = None,
         seed: int | None = None,
         particles: int | None = None,
-        cores: int | None = None,
+        threads: int | None = None,
     ) -> None:
         self.states = states
         self.kernel = kernel
         self.mean = mean
-        self.observation = observation
-        self.prior = prior
+        self.sensor = sensor
+        self.parameters = parameters
         self.dynamics = dynamics
         self.lags = lags
         self.draws = draws
@@ -70,7 +70,7 @@ class GPSSM(BaseEstimator):  # type: ignore[misc]
         self.chains = chains
         self.seed = seed
         self.particles = particles
-        self.cores = cores
+        self.threads = threads
 
     def fit(self, y: Any, u: Any = None) -> GPSSM:
         """Draw from the posterior given outputs and inputs.
@@ -89,8 +89,8 @@ class GPSSM(BaseEstimator):  # type: ignore[misc]
 
     def score(self, y: Any, u: Any = None, **arguments: Any) -> float:
         """R^2 of the median of a free run, averaged over the outputs; see `gpssm.Result.score`."""
-        scores = self._fitted().score(y, u, **arguments)
-        return float(scores.loc["model", "r2"].mean())
+        sthreads = self._fitted().score(y, u, **arguments)
+        return float(sthreads.loc["model", "r2"].mean())
 
     def _fitted(self) -> Result:
         from sklearn.utils.validation import check_is_fitted

@@ -34,7 +34,7 @@ def test_what_was_chosen_is_told(chosen, delayed):
     y, u = delayed
     layout = chosen.data.layout
     best = chosen.choice["trials"][chosen.choice["chosen"]]
-    assert 0.5 <= chosen.choice["bands"]["scale"] <= 4.0
+    assert 0.5 <= chosen.choice["calibration"]["scale"] <= 4.0
     assert f"delay {layout.delay}" in best["candidate"] and best["crps"] < 0.5
     assert len(chosen.state_names) >= 2 and chosen.settings["narx"]
     assert chosen.data.n_u == layout.input_lags + 1 and layout.inputs == ("u1",)

@@ -23,8 +23,8 @@ def test_process_pool_gives_the_same_draws(record, result):
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         assert same(result, gpssm.fit(y, u, **QUICK, executor=pool))
         prior = {"a": gpssm.Normal(0.9, 0.2)}
-        here = gpssm.fit(y, u, mean=workers.mean, prior=prior, **{**QUICK, "draws": 6})
-        there = gpssm.fit(y, u, mean=workers.mean, prior=prior, **{**QUICK, "draws": 6}, executor=pool)
+        here = gpssm.fit(y, u, mean=workers.mean, parameters=prior, **{**QUICK, "draws": 6})
+        there = gpssm.fit(y, u, mean=workers.mean, parameters=prior, **{**QUICK, "draws": 6}, executor=pool)
         assert same(here, there)
         basis = {**QUICK, "draws": 4, "dynamics": gpssm.FIC(8)}
         assert same(gpssm.fit(y, u, **basis), gpssm.fit(y, u, **basis, executor=pool))

@@ -36,7 +36,7 @@ def test_draws_have_the_schema_of_arviz(result):
 
 def test_seed_decides_and_threads_do_not(record, result):
     y, u = record
-    assert same(result, gpssm.fit(y, u, **QUICK, cores=1))
+    assert same(result, gpssm.fit(y, u, **QUICK, threads=1))
     other = gpssm.fit(y, u, **{**QUICK, "seed": 4})
     assert (other.chains[0].draws.theta != result.chains[0].draws.theta).any()
 
@@ -79,21 +79,21 @@ def test_repr_in_terminals_and_notebooks(result):
 MODELS = [
     gpssm.Model(),
     gpssm.Model(2, kernel="matern32(x) + linear", dynamics="hilbert(30)"),
-    gpssm.Model(lags=2, observation="student_t"),
+    gpssm.Model(lags=2, sensor="student_t"),
     gpssm.Model(
-        [gpssm.Gp(gpssm.Matern32(ell=gpssm.Gamma(2.0, 1.0)) + gpssm.Linear(), mean="0.5*x1"), gpssm.Lag(0)],
-        observation=gpssm.StudentT(mean="a*x1", dof=gpssm.Gamma(2.0, 0.1)),
+        [gpssm.Gp(gpssm.Matern32(ell=gpssm.Gamma(2.0, 1.0)) + gpssm.Linear(), mean="0.5*x1"), gpssm.Lag("x1")],
+        sensor=gpssm.StudentT(mean="a*x1", dof=gpssm.Gamma(2.0, 0.1)),
         process_noise=gpssm.HalfNormal(1.0),
         parameters={"a": gpssm.Normal(1.0, 0.5)},
         initial=gpssm.InitialGaussian([0.0, 0.0], [1.0, 1.0]),
         dynamics=gpssm.FIC(10),
-        settings={"draws": 7, "seed": 5},
+        sampler={"draws": 7, "seed": 5},
     ),
     gpssm.Model([gpssm.Parametric("0.5*x1 + u1", scale=2.0, name="level")], process_noise=0.1),
     gpssm.Model(
         2,
         process_noise=gpssm.LKJ(2.0, [gpssm.HalfNormal(1.0)] * 2),
-        observation=gpssm.Gaussian(gpssm.LinearMean([1.0, gpssm.Normal(0.0, 1.0)]), gpssm.HalfNormal(0.2)),
+        sensor=gpssm.Gaussian(gpssm.LinearMean([1.0, gpssm.Normal(0.0, 1.0)]), gpssm.HalfNormal(0.2)),
     ),
 ]
 
@@ -125,8 +125,8 @@ def test_formula_and_function_give_the_same_draws(record):
         return a * np.tanh(x[:, 0]) + 0.5 * u[:, 0]
 
     prior = {"a": gpssm.Normal(0.9, 0.2)}
-    formula = gpssm.fit(y, u, mean="a*tanh(x) + 0.5*u", prior=prior, **QUICK)
-    function = gpssm.fit(y, u, mean=mean, prior=prior, **QUICK)
+    formula = gpssm.fit(y, u, mean="a*tanh(x) + 0.5*u", parameters=prior, **QUICK)
+    function = gpssm.fit(y, u, mean=mean, parameters=prior, **QUICK)
     assert "a" in function.posterior["posterior"]
     for one, other in zip(formula.chains, function.chains, strict=True):
         np.testing.assert_allclose(one.draws.theta, other.draws.theta, rtol=1e-6)
@@ -139,7 +139,7 @@ def test_own_sensor_and_initial_density(record):
         return -0.5 * ((y[0] - x[:, 0]) / noise) ** 2 - np.log(noise)
 
     model = gpssm.Model(
-        observation=gpssm.Sensor(log_density),
+        sensor=gpssm.SensorDensity(log_density),
         parameters={"noise": gpssm.LogNormal(0.05, 0.5)},
         initial=gpssm.InitialDensity(lambda x: -0.5 * x[:, 0] ** 2, lambda rng, n: rng.normal(size=(n, 1))),
     )
@@ -178,15 +178,15 @@ def test_what_is_refused_is_named(record):
         ({"states": 0}, "states"),
         ({"kernel": 3}, "kernel: expected"),
         ({"mean": "a*x"}, "a"),
-        ({"observation": "nonsense"}, "observation"),
+        ({"sensor": "nonsense"}, "sensor"),
         ({"nonsense": 1}, "nonsense"),
         ({"model": gpssm.Model(), "kernel": gpssm.Matern32()}, "kernel cannot be given beside it"),
-        ({"model": {"colour": "red"}}, "there is no part 'colour'"),
+        ({"model": {"colour": "red"}}, "there is no .colour."),
         ({"kernel": "matern31"}, "did you mean"),
         ({"mean": "tanh(z)"}, "z"),
         ({"model": "nowhere.toml"}, "nowhere.toml"),
     ]:
-        with pytest.raises((ValueError, OSError), match=message):
+        with pytest.raises((TypeError, ValueError, OSError), match=message):
             gpssm.fit(y, u, **{**QUICK, **arguments})
 
 
@@ -202,7 +202,7 @@ def test_lock_is_released_while_sampling(record):
 
     thread = threading.Thread(target=count)
     thread.start()
-    gpssm.fit(y, u, **{**QUICK, "draws": 60, "cores": 1})
+    gpssm.fit(y, u, **{**QUICK, "draws": 60, "threads": 1})
     stop.set()
     thread.join()
     # With the lock held there would be no tick at all while the chains run.
@@ -280,14 +280,14 @@ def test_sensor_means_may_be_functions(record):
     def sensor_mean(x, u, gain):
         return gain * x[:, 0] + 0.0 * u[:, 0]
 
-    arguments = {**QUICK, "draws": 6, "prior": {"gain": gpssm.LogNormal(1.0, 0.1)}}
-    function = gpssm.fit(y, u, observation=gpssm.Gaussian(sensor_mean), **arguments)
-    formula = gpssm.fit(y, u, observation=gpssm.Gaussian("gain*x1 + 0*u1"), **arguments)
+    arguments = {**QUICK, "draws": 6, "parameters": {"gain": gpssm.LogNormal(1.0, 0.1)}}
+    function = gpssm.fit(y, u, sensor=gpssm.Gaussian(sensor_mean), **arguments)
+    formula = gpssm.fit(y, u, sensor=gpssm.Gaussian("gain*x1 + 0*u1"), **arguments)
     for one, other in zip(formula.chains, function.chains, strict=True):
         np.testing.assert_allclose(one.draws.theta, other.draws.theta, rtol=1e-6)
     y = np.column_stack([y, 2.0 * y])
     means = [lambda x: x[:, 0], lambda x: 2.0 * x[:, 0]]
-    two = gpssm.fit(y, u, states=1, observation=gpssm.Gaussian(means), **{**QUICK, "draws": 4})
+    two = gpssm.fit(y, u, states=1, sensor=gpssm.Gaussian(means), **{**QUICK, "draws": 4})
     assert np.isfinite(two.posterior["posterior"]["x"]).all()
-    with pytest.raises(ValueError, match="observation.mean: expected formulas, functions or LinearMean"):
-        gpssm.fit(y, u, states=1, observation=gpssm.Gaussian([means[0], "2*x1"]), **QUICK)
+    with pytest.raises(ValueError, match="sensor.mean: expected formulas, functions or LinearMean"):
+        gpssm.fit(y, u, states=1, sensor=gpssm.Gaussian([means[0], "2*x1"]), **QUICK)

@@ -39,7 +39,7 @@ def test_a_density_of_a_parameter_is_used():
     result = gpssm.fit(
         y,
         mean="0*a",
-        prior=prior,
+        parameters=prior,
         draws=1500,
         tune=20,
         chains=1,

@@ -172,5 +172,7 @@ def test_evidence_agrees_with_the_integral():
     # f(x_0) ~ N(0, 1.44) for every x_0, so x_1 does not depend on x_0 after a single transition.
     one, other = 0.8 + 0.4, 1.44 + 0.3 + 0.4
     exact = -0.5 * ((y[0] - 0.2) ** 2 / one + y[1] ** 2 / other + np.log(4 * np.pi**2 * one * other))
-    estimates = [model.particle_filter(y, n_particles=2000, rng=seed).log_marginal_likelihood for seed in range(20)]
+    estimates = [
+        model.particle_filter(y, n_particles=2000, rng=seed).log_marginal_likelihood for seed in range(20)
+    ]
     assert abs(np.log(np.mean(np.exp(estimates))) - exact) < 0.02

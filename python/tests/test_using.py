@@ -101,7 +101,7 @@ def test_figures(result):
 
 def test_own_sensor_without_sample_cannot_simulate(record):
     y, u = record
-    sensor = gpssm.Sensor(lambda y, x: -50.0 * (y[0] - x[:, 0]) ** 2)
-    result = gpssm.fit(y, u, observation=sensor, draws=5, tune=3, chains=1, restarts=1, progress_bar=False)
+    sensor = gpssm.SensorDensity(lambda y, x: -50.0 * (y[0] - x[:, 0]) ** 2)
+    result = gpssm.fit(y, u, sensor=sensor, draws=5, tune=3, chains=1, restarts=1, progress_bar=False)
     with pytest.raises(ValueError, match="sample"):
         result.simulate(u, paths=5)

@@ -1,0 +1,31 @@
+"""What ``states="auto"`` tried and chose."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class Trial(TypedDict):
+    """A candidate, and its scores in free runs over held-out parts of the record; none if it failed."""
+
+    candidate: str
+    crps: float | None
+    rmse: float | None
+    coverage_90: float | None
+
+
+class Calibration(TypedDict):
+    """How prediction intervals of free runs are scaled."""
+
+    scale: float
+    constant: list[float]
+    range: list[tuple[float, float]]
+
+
+class Choice(TypedDict):
+    """Candidates, the index of the one that was chosen, calibration of its intervals, and remarks."""
+
+    trials: list[Trial]
+    chosen: int
+    calibration: Calibration | None
+    notes: list[str]

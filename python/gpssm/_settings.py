@@ -1,0 +1,64 @@
+"""Settings of the sampler: the table ``sampler`` of a run file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypedDict, cast
+
+from ._suggest import refuse_unknown
+
+Proposal = Literal["auto", "bootstrap", "adapted", "shortlist"]
+"""How a particle filter proposes states."""
+
+Resampling = Literal["systematic", "multinomial"]
+"""How a particle filter draws ancestors."""
+
+
+StartAt = Literal["search", "outputs"]
+"""Where a chain begins."""
+
+
+class Start(TypedDict, total=False):
+    """How a chain finds its first path."""
+
+    restarts: int
+    particles: int | None
+
+
+class Sampler(TypedDict, total=False):
+    """Settings of a run; see `gpssm.fit`."""
+
+    seed: int
+    chains: int
+    tune: int
+    draws: int
+    particles: int
+    threads: int | None
+    resampling: Resampling
+    proposal: Proposal
+    start_at: StartAt
+    narx: bool
+    start: Start
+    max_memory_mb: int
+
+
+WHOLE = {"seed": 0, "tune": 0, "chains": 1, "draws": 1, "particles": 1, "threads": 1, "max_memory_mb": 1}
+"""Whole numbers and the smallest value of each."""
+
+
+def merged(defaults: Sampler, given: Mapping[str, object]) -> Sampler:
+    """Settings of which those that are given (not None) replace the defaults."""
+    own = {name: value for name, value in given.items() if value is not None}
+    refuse_unknown("sampler", own, Sampler.__annotations__)
+    checked = {name: whole(name, value, WHOLE[name]) if name in WHOLE else value for name, value in own.items()}
+    return cast("Sampler", {**defaults, **checked})
+
+
+def whole(name: str, value: object, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ValueError(f"{name}: expected a whole number, not {value!r}")
+    number: int = value.__index__()
+    if number < least:
+        raise ValueError(f"{name}: {value} is too small")
+    return number
