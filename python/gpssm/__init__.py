@@ -13,8 +13,8 @@ from . import bases, blocks, functions, initial, kernels, model, priors, sensors
 from ._core import VERSION as __version__
 from ._data import Data, as_data
 from ._fit import fit, fit_many
-from ._using import Distilled
 from .bases import *  # noqa: F403
+from .distilled import Distilled
 from .functions import *  # noqa: F403
 from .initial import *  # noqa: F403
 from .kernels import *  # noqa: F403

@@ -1,19 +1,23 @@
-"""Chains: pure functions of (model, data, settings, chain number), here or in other processes."""
+"""Chains: pure functions of (model, data, sampler, chain number), here or in other processes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._data import Data
 from ._settings import Sampler
 from ._types import Floats
 from .model import Model
+
+if TYPE_CHECKING:
+    from . import _core
 
 __all__ = ["Chain", "Draws", "Job", "run_here", "run_in"]
 
@@ -27,13 +31,13 @@ class Draws:
 
     theta: Floats
     paths: list[Floats]
-    statistics: dict[str, Any]
+    statistics: dict[str, NDArray[np.generic]]
 
     def __len__(self) -> int:
         return len(self.theta)
 
     @classmethod
-    def _from_core(cls, found: Mapping[str, Any]) -> Draws:
+    def _from_core(cls, found: _core.FoundDraws) -> Draws:
         return cls(found["theta"], list(found["paths"]), dict(found["statistics"]))
 
     def _to_core(self) -> tuple[Floats, list[Floats], Floats]:
@@ -65,7 +69,7 @@ class Chain:
     warmup: Draws
 
     @classmethod
-    def _from_core(cls, found: Mapping[str, Any]) -> Chain:
+    def _from_core(cls, found: _core.FoundChain) -> Chain:
         return cls(
             found["chain"],
             found["state"],
@@ -92,13 +96,13 @@ class Job:
 
     model: Model
     data: Data
-    settings: Sampler
+    sampler: Sampler
     plans: list[tuple[int, str | None]]
     basis: str | None = None
 
     def one(self, plan: tuple[int, str | None]) -> Job:
         """Give the job of a single chain, in one thread."""
-        return replace(self, plans=[plan], settings={**self.settings, "threads": 1})
+        return replace(self, plans=[plan], sampler={**self.sampler, "threads": 1})
 
 
 @dataclass(frozen=True)
@@ -116,11 +120,11 @@ def run_here(
     store: tuple[str, bool] | None = None,
 ) -> Outcome:
     """Run the chains of a job in threads of this process."""
-    problem = job.model._problem(job.data, job.settings)
+    problem = job.model._problem(job.data, job.sampler)
     if job.basis is not None:
         problem = problem.with_basis(job.basis)
-    settings = json.dumps(job.settings)
-    found, interrupted, basis = problem.sample(settings, job.plans, True, progress, store)
+    sampler = json.dumps(job.sampler)
+    found, interrupted, basis = problem.sample(sampler, job.plans, True, progress, store)
     return Outcome([Chain._from_core(chain) for chain in found], interrupted, basis)
 
 
@@ -138,12 +142,12 @@ def run_in(executor: Executor, job: Job, progress: Callable[[int, str, int, int]
     A chain whose worker is lost is handed out again; as chains are pure functions, that changes no draw.
     """
     if job.basis is None:
-        problem = job.model._problem(job.data, job.settings).prepare(json.dumps(job.settings))
+        problem = job.model._problem(job.data, job.sampler).prepare(json.dumps(job.sampler))
         job = replace(job, basis=problem.basis)
     jobs = [job.one(plan) for plan in job.plans]
     futures: list[Future[Chain]] = [executor.submit(run_alone, one) for one in jobs]
     chains: list[Chain] = []
-    total = job.settings["draws"]
+    total = job.sampler["draws"]
     try:
         for k, one in enumerate(jobs):
             for attempt in range(ATTEMPTS):

@@ -1,16 +1,77 @@
 """Types of the private extension module."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Function = tuple[Callable[..., Any], bool]
+Function = tuple[Callable[..., object], bool]
 ArrayDraws = tuple[Floats, Sequence[Floats], Floats]
 
 VERSION: str
+
+class FoundDraws(TypedDict):
+    theta: Floats
+    paths: Sequence[Floats]
+    statistics: dict[str, NDArray[np.generic]]
+
+class StoredChain(TypedDict):
+    chain: int
+    state: str | None
+    draws: FoundDraws
+    warmup: FoundDraws
+
+class FoundChain(StoredChain):
+    start_log_marginal_likelihood: float | None
+
+class StoredRun(TypedDict):
+    configuration: str
+    states: list[str]
+    labels: tuple[list[str], list[str], list[str], list[list[float]]]
+    y: list[Floats]
+    u: list[Floats]
+    basis: str | None
+    chains: list[StoredChain]
+
+class FoundFunction(TypedDict):
+    mean: Floats
+    cov: Floats
+    quantiles: Floats
+    warnings: list[str]
+
+class FoundPaths(TypedDict):
+    x: Floats
+    y: Floats
+    draws: list[int]
+    warnings: list[str]
+
+class FoundStates(TypedDict):
+    mean: Floats
+    sd: Floats
+    log_marginal_likelihood: Floats
+    warnings: list[str]
+
+class FoundSmooth(TypedDict):
+    x: Floats
+    draws: list[int]
+    log_marginal_likelihood: float
+    warnings: list[str]
+
+class FoundAhead(TypedDict):
+    y: Floats
+    first_row: int
+    log_score: Floats
+    warnings: list[str]
+
+class FoundSlice(TypedDict):
+    x: float
+    log_density: float
+    evaluations: int
+    failures: int
+    capped: bool
+    interval: float
 
 class Random:
     def __init__(self, seed: int) -> None: ...
@@ -55,8 +116,8 @@ class Problem:
         callables: tuple[
             Mapping[str, Function],
             Mapping[str, tuple[Function, Function | None]],
-            Mapping[str, tuple[Callable[..., Any], Callable[..., Any]]],
-            Mapping[str, Callable[..., Any]],
+            Mapping[str, tuple[Callable[..., object], Callable[..., object]]],
+            Mapping[str, Callable[..., object]],
         ],
     ) -> None: ...
     @property
@@ -84,21 +145,21 @@ class Problem:
         save_warmup: bool,
         on_progress: Callable[[int, str, int, int], None] | None,
         store: tuple[str, bool] | None,
-    ) -> tuple[list[dict[str, Any]], bool, str | None]: ...
+    ) -> tuple[list[FoundChain], bool, str | None]: ...
 
 class Posterior:
     def __init__(self, problem: Problem, chains: Sequence[ArrayDraws]) -> None: ...
     def predict(
         self, x_star: Floats, u_star: Floats, next_state: bool, probabilities: Sequence[float]
-    ) -> dict[str, Any]: ...
+    ) -> FoundFunction: ...
     def simulate(
         self, u: Floats | None, n_rows: int, y: Floats | None, initial_state: str, options: str, filter: str
-    ) -> dict[str, Any]: ...
-    def filter(self, y: Floats, u: Floats | None, initial_state: str, options: str) -> dict[str, Any]: ...
-    def smooth(self, y: Floats, u: Floats | None, n_paths: int, options: str) -> dict[str, Any]: ...
+    ) -> FoundPaths: ...
+    def filter(self, y: Floats, u: Floats | None, initial_state: str, options: str) -> FoundStates: ...
+    def smooth(self, y: Floats, u: Floats | None, n_paths: int, options: str) -> FoundSmooth: ...
     def predict_ahead(
         self, y: Floats, u: Floats | None, k: int, n_samples: int, initial_state: str, options: str
-    ) -> dict[str, Any]: ...
+    ) -> FoundAhead: ...
     def score(self, y: Floats, u: Floats | None, options: str) -> tuple[str, list[str]]: ...
     def thin(self, k: int, method: str, seed: int) -> str: ...
     def distil(self, options: str) -> str: ...
@@ -113,7 +174,7 @@ def slice_update(
     random: Random,
     max_step_out: int,
     max_shrink: int,
-) -> dict[str, Any]: ...
+) -> FoundSlice: ...
 def toml_text(table: str) -> str: ...
 def choose(
     keys: str,
@@ -124,7 +185,7 @@ def choose(
 def save_run(
     path: str, problem: Problem, settings: str, chains: Sequence[tuple[int, str | None, ArrayDraws, ArrayDraws]]
 ) -> None: ...
-def open_run(path: str) -> dict[str, Any]: ...
+def open_run(path: str) -> StoredRun: ...
 def report(
     problem: Problem, chains: Sequence[ArrayDraws], title: str, facts: Sequence[tuple[str, str]]
 ) -> str: ...

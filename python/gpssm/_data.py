@@ -363,3 +363,19 @@ def _first_odd(value: Any) -> str:
         except (TypeError, ValueError):
             return repr(item)
     return type(value).__name__
+
+
+def as_points(value: ArrayLike | None, n: int, what: str) -> Floats:
+    """Points as rows of `n` numbers."""
+    if value is None:
+        if n:
+            raise ValueError(f"{what}: the model has {n} of them, none are given")
+        return np.zeros((0, 0))
+    array = np.ascontiguousarray(value, dtype=np.float64)
+    if array.ndim == 0:
+        array = array.reshape(1, 1)
+    if array.ndim == 1:
+        array = array.reshape(-1, 1) if n == 1 else array.reshape(1, -1)
+    if array.ndim != 2 or array.shape[1] != n:
+        raise ValueError(f"{what}: expected shape (n, {n}), not {np.shape(value)}")
+    return array

@@ -209,7 +209,7 @@ def _run(
 ) -> Outcome:
     bar = None
     if progress_bar is True:
-        bar = Bar(len(job.plans), job.settings["tune"], job.settings["draws"])
+        bar = Bar(len(job.plans), job.sampler["tune"], job.sampler["draws"])
     progress = bar if bar is not None else progress_bar if callable(progress_bar) else None
     try:
         if executor is None:
@@ -240,7 +240,7 @@ def go_on(
     executor: Executor | None,
 ) -> Result:
     """Go on with all chains until each has `draws` draws."""
-    settings = result.settings.copy()
+    settings = result.sampler.copy()
     lengths = {chain.chain: len(chain.draws) for chain in result.chains}
     if draws is None:
         complete = all(lengths.get(k, 0) >= settings["draws"] for k in range(settings["chains"]))

@@ -6,18 +6,19 @@ import json
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
 from . import _core
+from ._arguments import checked
 from ._chains import Chain, Draws
-from ._data import Data, Layout, as_data
-from ._settings import Sampler
+from ._data import Data, DataLike, Layout, as_data, as_points
+from ._settings import Proposal, Sampler
 from ._types import Floats
+from .distilled import Distilled
 from .model import Model
 
 if TYPE_CHECKING:
@@ -25,29 +26,27 @@ if TYPE_CHECKING:
 
     from .result import Result
 
-__all__ = ["Distilled", "Using"]
+__all__ = ["Using"]
 
-QUANTILES = (0.05, 0.5, 0.95)
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Probabilities of the quantiles, as in the tables of the program."""
+
+InitialState = Literal["model", "last"] | tuple[Literal["last"], int] | ArrayLike
+"""Where states start: from p(x_0), on from the end of a training sequence, or at known numbers."""
+
+
+class ThinLoss(TypedDict):
+    """Errors of a thinned mixture against that of all draws."""
+
+    mean_error: float
+    sd_error: float
+    divergence: float
 
 
 def _warn(found: Sequence[str]) -> None:
+    # Over `checked` and the method itself, to the line of the user.
     for warning in found:
-        warnings.warn(warning, UserWarning, stacklevel=3)
-
-
-def _points(value: ArrayLike | None, n: int, what: str) -> Floats:
-    if value is None:
-        if n:
-            raise ValueError(f"{what}: the model has {n} of them, none are given")
-        return np.zeros((0, 0))
-    array = np.ascontiguousarray(value, dtype=np.float64)
-    if array.ndim == 0:
-        array = array.reshape(1, 1)
-    if array.ndim == 1:
-        array = array.reshape(-1, 1) if n == 1 else array.reshape(1, -1)
-    if array.ndim != 2 or array.shape[1] != n:
-        raise ValueError(f"{what}: expected shape (n, {n}), not {np.shape(value)}")
-    return array
+        warnings.warn(warning, UserWarning, stacklevel=4)
 
 
 class Using:
@@ -56,7 +55,7 @@ class Using:
     model: Model
     data: Data
     chains: list[Chain]
-    settings: Sampler
+    sampler: Sampler
     basis: str | None
 
     if TYPE_CHECKING:
@@ -71,18 +70,20 @@ class Using:
     def _posterior(self) -> _core.Posterior:
         return _core.Posterior(self._problem, [c.draws._to_core() for c in self.chains if len(c.draws)])
 
-    def _record(self, y: Any, u: Any) -> Data:
+    def _record(self, y: DataLike, u: DataLike | None) -> tuple[Data, Floats, Floats | None]:
+        """One sequence as the model sees it: its data, outputs and inputs."""
         data = as_data(y, u)
         if len(data.y) != 1:
             raise ValueError(f"y: give one sequence at a time, not {len(data.y)}")
         own = self.data.layout
-        if data.layout == own and own != Layout():
-            return data
-        if (data.n_y, data.n_u) != (self.data.n_y, self._n_u):
-            raise ValueError(
-                f"y has {data.n_y} outputs and u {data.n_u} inputs, the model has {self.data.n_y} and {self._n_u}"
-            )
-        return own.apply(data)
+        if data.layout != own or own == Layout():
+            if (data.n_y, data.n_u) != (self.data.n_y, self._n_u):
+                raise ValueError(
+                    f"y has {data.n_y} outputs and u {data.n_u} inputs, "
+                    f"the model has {self.data.n_y} and {self._n_u}"
+                )
+            data = own.apply(data)
+        return data, data.y[0], None if data.u is None else data.u[0]
 
     @property
     def _n_u(self) -> int:
@@ -95,27 +96,27 @@ class Using:
             if sample is None:
                 raise ValueError(f"the sensor {name} has no sample function: give one to draw outputs from it")
 
-    @staticmethod
-    def _start(start: Any, n_x: int) -> str:
-        if isinstance(start, str):
-            if start == "model":
+    def _initial(self, initial: InitialState) -> str:
+        if isinstance(initial, str):
+            if initial == "model":
                 return '"model"'
-            if start == "last":
-                return json.dumps({"last_training": {"sequence": 0}})
-            raise ValueError(f"start: expected 'model', 'last', ('last', sequence) or a state, not {start!r}")
-        if isinstance(start, tuple) and start and start[0] == "last":
-            return json.dumps({"last_training": {"sequence": int(start[1])}})
-        x = np.ravel(np.asarray(start, dtype=np.float64))
+            if initial == "last":
+                return json.dumps({"last_training": {"sequence": len(self.data.y) - 1}})
+            raise ValueError(f"initial: expected 'model', 'last', ('last', sequence) or a state, not {initial!r}")
+        if isinstance(initial, tuple) and len(initial) == 2 and initial[0] == "last":
+            return json.dumps({"last_training": {"sequence": int(initial[1])}})
+        x, n_x = np.ravel(np.asarray(initial, dtype=np.float64)), len(self.state_names)
         if x.shape != (n_x,):
-            raise ValueError(f"start: expected {n_x} numbers, one for each state, not {x.size}")
+            raise ValueError(f"initial: expected {n_x} numbers, one for each state, not {x.size}")
         return json.dumps({"given": x.tolist()})
 
+    @checked
     def f(
         self,
         x: ArrayLike,
         u: ArrayLike | None = None,
         *,
-        noise: bool = False,
+        next_state: bool = False,
         quantiles: Sequence[float] = QUANTILES,
     ) -> xr.Dataset:
         """Posterior of the transition function at given points: a mixture over all draws (eq. 11).
@@ -124,19 +125,28 @@ class Using:
         ----------
         x : array_like, (n, n_x)
         u : array_like, (n, n_u), optional
-        noise : bool
+        next_state : bool
             Whether process noise is added: the next state instead of f.
         quantiles : list of float
+            Probabilities of the quantiles.
 
         Returns
         -------
         xarray.Dataset
             ``mean`` and ``sd`` (point, state), ``cov`` (point, state, state2), ``quantiles`` (quantile, point,
             state).
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(30))
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result.f([-0.5, 0.0, 0.5])["mean"].sizes
+        Frozen({'point': 3, 'state': 1})
         """
-        x_star = _points(x, len(self.state_names), "x")
-        u_star = _points(u, self.data.n_u, "u")
-        found = self._posterior.predict(x_star, u_star, noise, [float(q) for q in quantiles])
+        x_star = as_points(x, len(self.state_names), "x")
+        u_star = as_points(u, self.data.n_u, "u")
+        found = self._posterior.predict(x_star, u_star, next_state, [float(q) for q in quantiles])
         _warn(found["warnings"])
         names = self.state_names
         cov = found["cov"]
@@ -150,94 +160,125 @@ class Using:
             {"state": names, "state2": names, "quantile": list(quantiles)},
         )
 
+    @checked
     def simulate(
         self,
-        u: Any = None,
+        u: DataLike | None = None,
         *,
         steps: int | None = None,
-        y: Any = None,
-        start: Any = "model",
+        y: DataLike | None = None,
+        n_init: int | None = None,
+        initial: InitialState = "model",
         paths: int = 1000,
         process_noise: bool = True,
         sensor_noise: bool = True,
         quantiles: Sequence[float] = QUANTILES,
         seed: int = 1,
     ) -> xr.Dataset:
-        """Run the learned system freely under inputs, with one function drawn for each path.
+        """Run the fitted system freely under inputs, with one function drawn for each path.
 
         Parameters
         ----------
         u : array_like, (T, n_u), optional
             Inputs; without inputs give `steps`.
         steps : int, optional
-            Rows to simulate, for models without inputs.
-        y : array_like, (n_init, n_y), optional
-            Outputs of the first rows, which the paths follow before they run free.
-        start : "model", "last", ("last", sequence) or array_like (n_x,)
-            From p(x_0), on from the end of the training record, or from a known state.
+            Number of rows to simulate, for models without inputs.
+        y : array_like, (n, n_y), optional
+            Outputs of the first rows, from which the initial state is inferred before the paths run free.
+        n_init : int, optional
+            How many rows of `y` are used for that; all by default.
+        initial : "model", "last", ("last", sequence) or array_like (n_x,)
+            Where paths start: from p(x_0), from the end of the training record, or from a known state.
         paths : int
+            Number of simulated paths.
         process_noise, sensor_noise : bool
             Whether noise is added to states and outputs.
         quantiles : list of float
-            Calibration of the result.
+            Probabilities of the quantiles.
         seed : int
+            Seed of the simulation.
 
         Returns
         -------
         xarray.Dataset
             ``y`` (path, time, output), ``x`` (path, time, state), and of both ``_mean``, ``_sd``, ``_quantile``.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(30))
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> run = result.simulate(steps=12, y=y, n_init=10, paths=50)
+        >>> run["y"].sizes
+        Frozen({'path': 50, 'time': 12, 'output': 1})
+        >>> interval = run["y_quantile"].sel(quantile=[0.05, 0.95])
         """
         self._check_sensor()
-        n_u, layout = self._n_u, self.data.layout
-        if n_u:
-            if steps is not None:
-                raise ValueError("steps: the rows of u say how long the run is")
-            given = _points(as_data(u).y[0] if u is not None else None, n_u, "u")
-            inputs: Floats | None = layout.spread(np.ascontiguousarray(given[:: layout.every]))
-            n_rows = len(given[:: layout.every])
-        else:
-            if u is not None or steps is None:
-                raise ValueError("steps: the model has no inputs; give the number of rows")
-            inputs, n_rows = None, len(range(0, int(steps), layout.every))
-        first = None if y is None else np.ascontiguousarray(_points(y, self.data.n_y, "y")[:: layout.every])
+        every = self.data.layout.every
+        inputs, n_rows = self._inputs(u, steps)
+        if n_init is not None and y is None:
+            raise ValueError("n_init: give the outputs of these rows, too, as y")
+        first = None if y is None else as_data(y).y[0][: None if n_init is None else n_init]
+        if first is not None and first.shape[1] != self.data.n_y:
+            raise ValueError(f"y: expected shape (n, {self.data.n_y}), not {first.shape}")
         options = {"n_paths": paths, "process_noise": process_noise, "sensor_noise": sensor_noise, "seed": seed}
         found = self._posterior.simulate(
             inputs,
             n_rows,
-            first,
-            self._start(start, len(self.state_names)),
+            None if first is None else np.ascontiguousarray(first[::every]),
+            self._initial(initial),
             json.dumps(options),
             json.dumps({"seed": seed}),
         )
         _warn(found["warnings"])
-        time = layout.every * np.arange(n_rows, dtype=float)
-        return self._bands({"x": found["x"], "y": found["y"]}, time, quantiles)
+        time = every * np.arange(n_rows, dtype=float)
+        return self._intervals({"x": found["x"], "y": found["y"]}, time, quantiles)
 
-    def _bands(self, samples: dict[str, Floats], time: Floats, quantiles: Sequence[float]) -> xr.Dataset:
+    def _inputs(self, u: DataLike | None, steps: int | None) -> tuple[Floats | None, int]:
+        """Inputs as the model sees them, and the number of its rows."""
+        layout = self.data.layout
+        if not self._n_u:
+            if u is not None or steps is None:
+                raise ValueError("steps: the model has no inputs; give the number of rows")
+            return None, len(range(0, int(steps), layout.every))
+        if steps is not None:
+            raise ValueError("steps: the rows of u say how long the run is")
+        given = as_points(None if u is None else as_data(u).y[0], self._n_u, "u")
+        rows = np.ascontiguousarray(given[:: layout.every])
+        return layout.spread(rows), len(rows)
+
+    def _intervals(self, samples: dict[str, Floats], time: Floats, quantiles: Sequence[float]) -> xr.Dataset:
+        """Samples with their means, standard deviations and quantiles."""
         channels = {"x": ("state", self.state_names), "y": ("output", self.data.outputs)}
-        variables: dict[str, Any] = {}
-        coords: dict[str, Any] = {"time": time, "quantile": list(quantiles)}
+        found = xr.Dataset(coords={"time": time, "quantile": list(quantiles)})
         for name, values in samples.items():
             dim, labels = channels[name]
-            coords[dim] = labels
-            variables[name] = (("path", "time", dim), values)
-            variables[f"{name}_mean"] = (("time", dim), values.mean(axis=0))
-            variables[f"{name}_sd"] = (("time", dim), values.std(axis=0))
-            bands = np.quantile(values, list(quantiles), axis=0)
-            variables[f"{name}_quantile"] = (("quantile", "time", dim), bands)
-        return xr.Dataset(variables, coords)
+            found = found.assign_coords({dim: labels}).assign(
+                {
+                    name: (("path", "time", dim), values),
+                    f"{name}_mean": (("time", dim), values.mean(axis=0)),
+                    f"{name}_sd": (("time", dim), values.std(axis=0)),
+                    f"{name}_quantile": (("quantile", "time", dim), np.quantile(values, list(quantiles), axis=0)),
+                }
+            )
+        return found
 
+    @checked
     def predict(
         self,
-        y: Any,
-        u: Any = None,
+        y: DataLike,
+        u: DataLike | None = None,
         *,
         horizon: int = 1,
         samples: int = 500,
-        start: Any = "model",
+        initial: InitialState = "model",
         quantiles: Sequence[float] = QUANTILES,
+        functions: int = 50,
+        particles: int = 50,
+        waves: int = 256,
+        forgetting: float = 1.0,
+        proposal: Proposal = "auto",
         seed: int = 1,
-        **options: Any,
     ) -> xr.Dataset:
         """Predict outputs `horizon` steps ahead along a record: y_{t+k} given y_{0:t}.
 
@@ -246,49 +287,97 @@ class Using:
         y, u
             The record, as for `gpssm.fit`.
         horizon : int
-            Steps ahead; for a free run see `simulate`.
+            Number of steps ahead; for a free run see `simulate`.
         samples : int
-            Samples of each row.
-        **options
-            Of the filter: functions, particles, waves, forgetting, proposal.
+            Number of samples of each row.
+        initial : "model", "last", ("last", sequence) or array_like (n_x,)
+            Where the filter starts, as for `simulate`.
+        quantiles : list of float
+            Probabilities of the quantiles.
+        functions, particles, waves, forgetting, proposal, seed
+            The filter, see `filter`.
 
         Returns
         -------
         xarray.Dataset
             ``y`` (path, time, output) with ``y_mean``, ``y_sd``, ``y_quantile``, and ``log_score`` (time); the
             first row is the first that can be predicted.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(30))
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result.predict(y, horizon=2, samples=20, functions=10)["y"].sizes
+        Frozen({'path': 20, 'time': 28, 'output': 1})
         """
         self._check_sensor()
-        data = self._record(y, u)
+        data, outputs, inputs = self._record(y, u)
         found = self._posterior.predict_ahead(
-            data.y[0],
-            None if data.u is None else data.u[0],
+            outputs,
+            inputs,
             int(horizon),
             int(samples),
-            self._start(start, len(self.state_names)),
-            json.dumps({"seed": seed, **options}),
+            self._initial(initial),
+            _filter_options(functions, particles, waves, forgetting, proposal, seed),
         )
         _warn(found["warnings"])
         time = data.time[0][found["first_row"] :]
-        bands = self._bands({"y": found["y"]}, time, quantiles)
-        return bands.assign(log_score=("time", found["log_score"]))
+        intervals = self._intervals({"y": found["y"]}, time, quantiles)
+        return intervals.assign(log_score=("time", found["log_score"]))
 
-    def filter(self, y: Any, u: Any = None, *, start: Any = "model", seed: int = 1, **options: Any) -> xr.Dataset:
+    @checked
+    def filter(
+        self,
+        y: DataLike,
+        u: DataLike | None = None,
+        *,
+        initial: InitialState = "model",
+        functions: int = 50,
+        particles: int = 50,
+        waves: int = 256,
+        forgetting: float = 1.0,
+        proposal: Proposal = "auto",
+        seed: int = 1,
+    ) -> xr.Dataset:
         """Filter a record online: x_t given y_{0:t}.
+
+        Parameters
+        ----------
+        y, u
+            The record, as for `gpssm.fit`.
+        initial : "model", "last", ("last", sequence) or array_like (n_x,)
+            Where the filter starts, as for `simulate`.
+        functions : int
+            Number of functions drawn from the posterior.
+        particles : int
+            Number of particles of each function.
+        waves : int
+            Random Fourier features of the prior draw behind each function of an exact Gaussian process.
+        forgetting : float
+            Forgetting factor of the functions' weights, in (0, 1], for very long records.
+        proposal : "auto", "bootstrap", "adapted" or "shortlist"
+            How states are proposed.
+        seed : int
+            Seed of the filter.
 
         Returns
         -------
         xarray.Dataset
             ``mean``, ``sd`` (time, state) and ``log_marginal_likelihood`` (time), log p(y_t | y_{0:t-1}): low
-            values are anomalies.
+            values mark rows that the model did not expect.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(30))
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result.filter(y, functions=10)["mean"].sizes
+        Frozen({'time': 30, 'state': 1})
         """
-        data = self._record(y, u)
-        found = self._posterior.filter(
-            data.y[0],
-            None if data.u is None else data.u[0],
-            self._start(start, len(self.state_names)),
-            json.dumps({"seed": seed, **options}),
-        )
+        data, outputs, inputs = self._record(y, u)
+        options = _filter_options(functions, particles, waves, forgetting, proposal, seed)
+        found = self._posterior.filter(outputs, inputs, self._initial(initial), options)
         _warn(found["warnings"])
         return xr.Dataset(
             {
@@ -299,36 +388,62 @@ class Using:
             {"time": data.time[0], "state": self.state_names},
         )
 
+    @checked
     def smooth(
         self,
-        y: Any,
-        u: Any = None,
+        y: DataLike,
+        u: DataLike | None = None,
         *,
-        paths: int = 200,
+        paths: int = 500,
         quantiles: Sequence[float] = QUANTILES,
+        functions: int = 50,
+        particles: int = 50,
+        waves: int = 256,
+        forgetting: float = 1.0,
+        proposal: Proposal = "auto",
         seed: int = 1,
-        **options: Any,
     ) -> xr.Dataset:
         """Draw states of a new record given all its outputs.
+
+        Parameters
+        ----------
+        y, u
+            The record, as for `gpssm.fit`.
+        paths : int
+            Number of paths.
+        quantiles : list of float
+            Probabilities of the quantiles.
+        functions, particles, waves, forgetting, proposal, seed
+            The filter, see `filter`.
 
         Returns
         -------
         xarray.Dataset
             ``x`` (path, time, state) with ``x_mean``, ``x_sd``, ``x_quantile``; log p(y) in the attributes.
-        """
-        data = self._record(y, u)
-        inputs = None if data.u is None else data.u[0]
-        found = self._posterior.smooth(data.y[0], inputs, int(paths), json.dumps({"seed": seed, **options}))
-        _warn(found["warnings"])
-        bands = self._bands({"x": found["x"]}, data.time[0], quantiles)
-        return bands.assign_attrs(log_marginal_likelihood=found["log_marginal_likelihood"])
 
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(30))
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result.smooth(y, paths=20, functions=10)["x"].sizes
+        Frozen({'path': 20, 'time': 30, 'state': 1})
+        """
+        data, outputs, inputs = self._record(y, u)
+        options = _filter_options(functions, particles, waves, forgetting, proposal, seed)
+        found = self._posterior.smooth(outputs, inputs, int(paths), options)
+        _warn(found["warnings"])
+        intervals = self._intervals({"x": found["x"]}, data.time[0], quantiles)
+        return intervals.assign_attrs(log_marginal_likelihood=found["log_marginal_likelihood"])
+
+    @checked
     def score(
         self,
-        y: Any,
-        u: Any = None,
+        y: DataLike,
+        u: DataLike | None = None,
         *,
         n_init: int = 0,
+        after_training: bool = False,
         horizon: int | None = None,
         paths: int = 1000,
         levels: Sequence[float] = (0.5, 0.9, 0.95),
@@ -338,30 +453,48 @@ class Using:
 
         Parameters
         ----------
+        y, u
+            The record, as for `gpssm.fit`.
         n_init : int
-            Rows at the beginning that are not scored; a free run starts from their outputs.
+            Number of rows at the beginning that set the state and are not scored.
+        after_training : bool
+            Whether the record goes on where the training record ended; the state is then known from there.
         horizon : int, optional
-            Steps ahead; a free run by default.
+            Number of steps ahead; a free run by default.
+        paths : int
+            Number of simulated paths.
+        levels : list of float
+            Probabilities of the central intervals whose coverage is measured.
+        seed : int
+            Seed of the simulation.
 
         Returns
         -------
         pandas.DataFrame
             For each model and output rmse, nrmse = rmse / sd(y), fit = 100 (1 - nrmse) %, r2, mae, crps, coverage
             of central intervals, and log_score (mean log density of a row).
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(30))
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> list(result.score(y, n_init=5, paths=20).columns[:3])
+        ['rmse', 'nrmse', 'fit']
         """
         import pandas as pd
 
         self._check_sensor()
-        data = self._record(y, u)
+        _, outputs, inputs = self._record(y, u)
         options = {
             "task": "simulation" if horizon is None else {"ahead": int(horizon)},
-            "n_init": int(n_init),
+            "n_init": 0 if after_training else int(n_init),
+            "after_training": len(self.data.y) - 1 if after_training else None,
             "n_paths": int(paths),
             "levels": list(levels),
             "filter": {"seed": int(seed)},
         }
-        inputs = None if data.u is None else data.u[0]
-        text, found = self._posterior.score(data.y[0], inputs, json.dumps(options))
+        text, found = self._posterior.score(outputs, inputs, json.dumps(options))
         _warn(found)
         rows, index = [], []
         for scores in json.loads(text)["scores"]:
@@ -372,17 +505,36 @@ class Using:
                 rows.append(row | {"log_score": scores["log_score"], "n": output["n"]})
         return pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(index, names=["model", "output"]))
 
-    def thin(self, k: int, *, method: Literal["herding", "random"] = "herding", seed: int = 0) -> Result:
-        """Keep `k` draws that say nearly the same as all (kernel herding, Chen, Welling, Smola 2010).
+    @checked
+    def thin(self, keep: int, *, method: Literal["herding", "random"] = "herding", seed: int = 1) -> Result:
+        """Keep a few draws that say nearly the same as all (kernel herding, Chen, Welling, Smola 2010).
+
+        Parameters
+        ----------
+        keep : int
+            Number of draws to keep.
+        method : "herding" or "random"
+            How they are chosen.
+        seed : int
+            Seed of the choice.
 
         Returns
         -------
         Result
-            With one chain of `k` draws, and what is lost in its attribute ``loss``.
+            With one chain of `keep` draws, and what is lost in its attribute ``loss``.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(30))
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> few = result.thin(5)
+        >>> few.n_draws, sorted(few.loss)
+        (5, ['divergence', 'mean_error', 'sd_error'])
         """
         from .result import Result
 
-        loss = json.loads(self._posterior.thin(int(k), method, int(seed)))
+        loss = json.loads(self._posterior.thin(int(keep), method, int(seed)))
         parts = [chain.draws for chain in self.chains if len(chain.draws)]
         everything = parts[0]
         for part in parts[1:]:
@@ -394,60 +546,39 @@ class Using:
             {name: values[kept] for name, values in everything.statistics.items()},
         )
         chain = Chain(0, None, None, draws, draws.head(0))
-        settings = self.settings.copy()
-        settings |= {"chains": 1, "draws": int(k)}
-        result = Result(self.model, self.data, settings, [chain], basis=self.basis)
+        sampler = self.sampler.copy()
+        sampler |= {"chains": 1, "draws": int(keep)}
+        result = Result(self.model, self.data, sampler, [chain], basis=self.basis)
         result.loss = loss
         return result
 
+    @checked
     def distil(self, size: int | None = None, *, tolerance: float = 0.02, max_size: int = 200) -> Distilled:
         """Put one sparse Gaussian process in place of the mixture: a model that is evaluated in microseconds.
 
         Parameters
         ----------
         size : int, optional
-            Inducing inputs; by default as few as keep the error of the mean below `tolerance`.
+            Number of inducing inputs; by default as few as keep the error of the mean below `tolerance`.
+        tolerance : float
+            Largest error of the mean, relative to the standard deviation of f.
+        max_size : int
+            Largest size that is tried.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(30))
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result.distil(8)
+        <gpssm.Distilled: 1 states, 0 inputs, inducing inputs [8]>
         """
         options = {"size": size, "tolerance": tolerance, "max_size": max_size}
         return Distilled(self._posterior.distil(json.dumps(options)))
 
 
-class Distilled:
-    """One sparse Gaussian process for each state: plain data, made by `Result.distil`."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self.data: dict[str, Any] = json.loads(text)
-
-    def __call__(self, x: ArrayLike, u: ArrayLike | None = None) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of f at points, (n, n_x) each."""
-        mean, variance, _ = self._evaluate(x, u)
-        return mean, np.sqrt(variance)
-
-    def jacobian(self, x: ArrayLike, u: ArrayLike | None = None) -> Floats:
-        """Derivatives of the mean of f with respect to (x, u), (n, n_x, n_x + n_u)."""
-        return self._evaluate(x, u)[2]
-
-    def _evaluate(self, x: ArrayLike, u: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
-        points, inputs = _points(x, self.data["n_x"], "x"), _points(u, self.data["n_u"], "u")
-        if self.data["n_u"] and len(points) != len(inputs):
-            raise ValueError(f"x has {len(points)} rows, u has {len(inputs)}")
-        return _core.evaluate_distilled(self._text, points, inputs)
-
-    @property
-    def loss(self) -> dict[str, Any]:
-        """What was lost against the mixture, on points that were not used in the fit."""
-        return dict(self.data["loss"])
-
-    def save(self, path: str | Path) -> None:
-        """Write the model to a file, as JSON."""
-        Path(path).write_text(self._text)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Distilled:
-        """Read a model that `save` wrote."""
-        return cls(Path(path).read_text())
-
-    def __repr__(self) -> str:
-        sizes = [state["sparse"]["n_inducing"] for state in self.data["states"] if "sparse" in state]
-        return f"<gpssm.Distilled: {self.data['n_x']} states, {self.data['n_u']} inputs, inducing inputs {sizes}>"
+def _filter_options(
+    functions: int, particles: int, waves: int, forgetting: float, proposal: Proposal, seed: int
+) -> str:
+    options = {"functions": int(functions), "particles": int(particles), "waves": int(waves)}
+    return json.dumps(options | {"forgetting": float(forgetting), "proposal": proposal, "seed": int(seed)})

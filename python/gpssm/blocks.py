@@ -16,7 +16,7 @@ section 3.2, particle filter                `StateSpace.particle_filter`
 section 3.3, Algorithm 1, steps b and c     `StateSpace.conditional_filter`
 section 3.3.2, hyper-parameters             `slice_update`
 thinning of draws                           `kernel_herding`
-section 4, FIC                              ``Transition(..., prior=FIC(points))``
+section 4, FIC                              ``Transition(..., dynamics=FIC(points))``
 ==========================================  ====================================================
 
 Paths ``x`` have one row for each time and one column for each state; inputs ``u`` have one row for each time. A
@@ -28,15 +28,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._callables import signature
-from ._types import Floats
+from ._settings import Proposal, Resampling
+from ._types import Floats, Function, Table
 from .kernels import Kernel
+from .sensors import SensorDensity
 
 __all__ = [
     "DTC",
@@ -47,7 +49,6 @@ __all__ = [
     "LinearFunction",
     "LinearGaussian",
     "Random",
-    "Sensor",
     "SliceResult",
     "StateSpace",
     "Transition",
@@ -98,7 +99,7 @@ class LinearFunction:
     offset: float = 0.0
 
 
-Mean = Literal["identity", "zero"] | Callable[..., ArrayLike] | LinearFunction
+Mean = Literal["identity", "zero"] | Function | LinearFunction
 """A mean function."""
 
 
@@ -121,16 +122,16 @@ class _Functions:
     """Numbers for functions, and the Python functions among them."""
 
     def __init__(self) -> None:
-        self.callables: list[tuple[Callable[..., Any], bool]] = []
+        self.callables: list[tuple[Function, bool]] = []
 
-    def add(self, function: Callable[..., Any], first: tuple[str, ...], what: str) -> int:
+    def add(self, function: Function, first: tuple[str, ...], what: str) -> int:
         found = signature(function, first, what)
         if found.parameters:
             raise ValueError(f"{what}: arguments {', '.join(found.parameters)} have no value here")
         self.callables.append((function, found.wants_u))
         return len(self.callables) - 1
 
-    def numbers(self, mean: Mean, d: int, what: str) -> dict[str, Any]:
+    def numbers(self, mean: Mean, d: int, what: str) -> Table:
         if mean == "identity":
             return {"kind": "component", "index": d}
         if mean == "zero":
@@ -160,7 +161,7 @@ class Transition:
         Number of inputs.
     lags : list, optional
         For each state None, or the index of the state that it copies one step later.
-    prior : FIC, DTC or Hilbert, optional
+    dynamics : FIC, DTC or Hilbert, optional
         A finite basis in place of the Gaussian process.
 
     Examples
@@ -180,11 +181,11 @@ class Transition:
         *,
         n_u: int = 0,
         lags: Sequence[int | None] | None = None,
-        prior: FIC | DTC | Hilbert | None = None,
+        dynamics: FIC | DTC | Hilbert | None = None,
     ) -> None:
         kernels = [kernels] if isinstance(kernels, Kernel) else list(kernels)
         self.n_x, self.n_u = len(kernels), n_u
-        means: list[Any] = list(mean) if isinstance(mean, (list, tuple)) else [mean] * self.n_x
+        means: list[Mean] = list(mean) if isinstance(mean, list | tuple) else [cast("Mean", mean)] * self.n_x
         if len(means) != self.n_x:
             raise ValueError(f"mean: {len(means)} functions for {self.n_x} states")
         functions = _Functions()
@@ -196,7 +197,7 @@ class Transition:
             functions.callables,
             self._noise(Q),
             lags,
-            json.dumps(_prior_numbers(prior, self.n_x + n_u)),
+            json.dumps(_basis_numbers(dynamics, self.n_x + n_u)),
         )
 
     def _noise(self, q: ArrayLike) -> Floats:
@@ -289,20 +290,20 @@ class Transition:
         return Gaussian(*self._core.f_posterior(_matrix(x, "x", self.n_x), self._inputs(u), x_star, u_star))
 
 
-def _prior_numbers(prior: FIC | DTC | Hilbert | None, n_z: int) -> dict[str, Any]:
-    if prior is None:
+def _basis_numbers(basis: FIC | DTC | Hilbert | None, n_z: int) -> Table:
+    if basis is None:
         return {"kind": "exact"}
-    if isinstance(prior, Hilbert):
-        half_width = np.broadcast_to(np.asarray(prior.half_width, dtype=np.float64), (n_z,))
-        center = np.broadcast_to(np.asarray(0.0 if prior.center is None else prior.center), (n_z,))
-        if not (half_width > 0).all() or prior.functions < 1:
+    if isinstance(basis, Hilbert):
+        half_width = np.broadcast_to(np.asarray(basis.half_width, dtype=np.float64), (n_z,))
+        center = np.broadcast_to(np.asarray(0.0 if basis.center is None else basis.center), (n_z,))
+        if not (half_width > 0).all() or basis.functions < 1:
             raise ValueError("Hilbert: half_width must be positive, and functions at least one")
         numbers = {"center": center.tolist(), "half_width": half_width.tolist()}
-        return {"kind": "hilbert", **numbers, "functions": int(prior.functions)}
-    points = _matrix(prior.points, "points", n_z)
+        return {"kind": "hilbert", **numbers, "functions": int(basis.functions)}
+    points = _matrix(basis.points, "points", n_z)
     if not len(points) or not np.isfinite(points).all():
         raise ValueError("points: inducing inputs must be finite, at least one")
-    return {"kind": "fic" if isinstance(prior, FIC) else "dtc", "points": points.tolist()}
+    return {"kind": "fic" if isinstance(basis, FIC) else "dtc", "points": points.tolist()}
 
 
 @dataclass(frozen=True)
@@ -313,23 +314,6 @@ class LinearGaussian:
     R: ArrayLike
     D: ArrayLike | None = None
     offset: ArrayLike | None = None
-
-
-@dataclass(frozen=True)
-class Sensor:
-    """A sensor of your own.
-
-    Parameters
-    ----------
-    log_density : function
-        ``log_density(y, x)`` or ``log_density(y, x, u)``: log p(y | x, u) for many states at once; ``y`` has
-        shape (n_y,) with NaN where nothing was measured, ``x`` (n, n_x); returns (n,).
-    sample : function, optional
-        ``sample(rng, x)`` or ``sample(rng, x, u)``: draws y.
-    """
-
-    log_density: Callable[..., ArrayLike]
-    sample: Callable[..., ArrayLike] | None = None
 
 
 @dataclass(frozen=True)
@@ -357,7 +341,8 @@ class StateSpace:
     Parameters
     ----------
     transition : Transition
-    sensor : LinearGaussian or Sensor
+    sensor : LinearGaussian or gpssm.SensorDensity
+        A density must be a Python function without parameters.
     initial_mean : array_like, (n_x,)
     initial_cov : float or array_like (n_x, n_x), optional
         Covariance of x_0; without it x_0 is known.
@@ -375,7 +360,7 @@ class StateSpace:
     def __init__(
         self,
         transition: Transition,
-        sensor: LinearGaussian | Sensor,
+        sensor: LinearGaussian | SensorDensity,
         initial_mean: ArrayLike = 0.0,
         initial_cov: ArrayLike | None = None,
     ) -> None:
@@ -383,17 +368,19 @@ class StateSpace:
         n_x, n_u = transition.n_x, transition.n_u
         functions = _Functions()
         if isinstance(sensor, LinearGaussian):
-            numbers = self._linear(sensor, n_x, n_u)
-            self.n_y: int | None = len(numbers["offset"])
+            numbers, n_y = self._linear(sensor, n_x, n_u)
+            self.n_y: int | None = n_y
         else:
             self.n_y = None
             numbers = {"kind": "user", "sample": None}
+            if isinstance(sensor.log_density, str):
+                raise ValueError("log_density: give a Python function; formulas belong to models")
             numbers["log_density"] = functions.add(sensor.log_density, ("y",), "log_density")
             if sensor.sample is not None:
                 numbers["sample"] = functions.add(sensor.sample, ("rng",), "sample")
         mean = np.broadcast_to(np.asarray(initial_mean, dtype=np.float64), (n_x,)).tolist()
         if initial_cov is None:
-            initial: dict[str, Any] = {"kind": "fixed", "x": mean}
+            initial: Table = {"kind": "fixed", "x": mean}
         else:
             cov = np.asarray(initial_cov, dtype=np.float64)
             cov = np.diag(np.broadcast_to(cov, (n_x,))) if cov.ndim < 2 else cov
@@ -405,7 +392,7 @@ class StateSpace:
         )
 
     @staticmethod
-    def _linear(sensor: LinearGaussian, n_x: int, n_u: int) -> dict[str, Any]:
+    def _linear(sensor: LinearGaussian, n_x: int, n_u: int) -> tuple[Table, int]:
         c = np.atleast_2d(np.asarray(sensor.C, dtype=np.float64))
         n_y = len(c)
         if c.shape[1] != n_x:
@@ -418,12 +405,13 @@ class StateSpace:
         if r.shape != (n_y, n_y):
             raise ValueError(f"R: expected shape ({n_y}, {n_y}), not {r.shape}")
         offset = 0.0 if sensor.offset is None else sensor.offset
-        return {
+        numbers: Table = {
             "kind": "linear_gaussian",
             "weights": np.hstack([c, d]).ravel().tolist(),
             "offset": np.broadcast_to(np.asarray(offset, dtype=np.float64), (n_y,)).tolist(),
             "r": r.ravel().tolist(),
         }
+        return numbers, n_y
 
     def _filter(
         self,
@@ -431,8 +419,8 @@ class StateSpace:
         u: ArrayLike | None,
         x_ref: ArrayLike | None,
         n_particles: int,
-        resampling: str,
-        proposal: str,
+        resampling: Resampling,
+        proposal: Proposal,
         rng: Rng,
     ) -> FilterResult:
         outputs = _matrix(y, "y", self.n_y)
@@ -458,8 +446,8 @@ class StateSpace:
         u: ArrayLike | None = None,
         *,
         n_particles: int = 100,
-        resampling: Literal["systematic", "multinomial"] = "systematic",
-        proposal: Literal["auto", "bootstrap", "adapted"] = "auto",
+        resampling: Resampling = "systematic",
+        proposal: Proposal = "auto",
         rng: Rng = 0,
     ) -> FilterResult:
         """Run the particle filter with f integrated out (section 3.2).
@@ -481,8 +469,8 @@ class StateSpace:
         *,
         x_ref: ArrayLike,
         n_particles: int = 20,
-        resampling: Literal["systematic", "multinomial"] = "systematic",
-        proposal: Literal["auto", "bootstrap", "adapted"] = "auto",
+        resampling: Resampling = "systematic",
+        proposal: Proposal = "auto",
         rng: Rng = 0,
     ) -> FilterResult:
         """Run one sweep of CPF-AS: a new path given the old one (Algorithm 1, steps b and c).

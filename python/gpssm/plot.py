@@ -1,4 +1,4 @@
-"""Figures with matplotlib: states, the transition function, one-step bands, traces.
+"""Figures with matplotlib: states, the transition function, prediction intervals, traces.
 
 Every function draws on the axes that it is given, or makes a figure, and returns the axes.
 """
@@ -6,20 +6,24 @@ Every function draws on the axes that it is given, or makes a figure, and return
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.axes import Axes
 
+    from ._types import Floats
     from .result import Result
 
-__all__ = ["bands", "one_step", "states", "trace", "transition"]
+    AxesLike = Axes | Sequence[Axes] | None
+
+__all__ = ["intervals", "one_step", "states", "trace", "transition"]
 
 
-def _axes(ax: Any, n: int, **kwargs: Any) -> list[Any]:
+def _axes(ax: AxesLike, n: int, *, sharex: bool = False) -> list[Axes]:
     if ax is not None:
         axes = list(np.ravel(np.asarray(ax, dtype=object)))
         if len(axes) < n:
@@ -27,18 +31,18 @@ def _axes(ax: Any, n: int, **kwargs: Any) -> list[Any]:
         return axes
     import matplotlib.pyplot as plt
 
-    _, axes = plt.subplots(n, 1, squeeze=False, figsize=(8, 2.2 * n + 0.6), layout="constrained", **kwargs)
+    _, axes = plt.subplots(n, 1, squeeze=False, figsize=(8, 2.2 * n + 0.6), layout="constrained", sharex=sharex)
     return list(axes[:, 0])
 
 
-def _band(ax: Any, time: Any, samples: Any, color: str, label: str) -> None:
+def _interval(ax: Axes, time: Floats, samples: Floats, color: str, label: str) -> None:
     low, middle, high = np.quantile(samples, [0.05, 0.5, 0.95], axis=0)
     ax.fill_between(time, low, high, color=color, alpha=0.25, lw=0, label=f"90 % {label}")
     ax.plot(time, middle, color=color, lw=1.2, label=f"median {label}")
 
 
-def states(result: Result, *, sequence: str | int | None = None, ax: Any = None) -> list[Any]:
-    """States over time: posterior medians and 90 % bands, with the outputs that show them.
+def states(result: Result, *, sequence: str | int | None = None, ax: AxesLike = None) -> list[Axes]:
+    """States over time: posterior medians and 90 % intervals, with the outputs that show them.
 
     Parameters
     ----------
@@ -62,7 +66,7 @@ def states(result: Result, *, sequence: str | int | None = None, ax: Any = None)
     shown = result.resolved.get("sensor", {})
     direct = isinstance(shown, dict) and shown.get("gaussian", {}).get("mean", "states") == "states"
     for d, name in enumerate(result.state_names):
-        _band(axes[d], time, x[:, :, d], "C0", name)
+        _interval(axes[d], time, x[:, :, d], "C0", name)
         if direct and d < result.data.n_y:
             axes[d].plot(time, result.data.y[s][:, d], ".", color="k", ms=3, label=result.data.outputs[d])
         axes[d].set_ylabel(name)
@@ -78,9 +82,9 @@ def transition(
     along: int = 0,
     at: ArrayLike | None = None,
     points: int = 80,
-    ax: Any = None,
-) -> Any:
-    """Transition function of one state along one component of (x, u), the others held: mean and 90 % band.
+    ax: Axes | None = None,
+) -> Axes:
+    """Transition function of one state along one component of (x, u), the others held: mean and 90 % interval.
 
     Parameters
     ----------
@@ -116,14 +120,24 @@ def transition(
     return ax
 
 
-def bands(simulated: xr.Dataset, y: ArrayLike | None = None, *, ax: Any = None) -> list[Any]:
-    """Outputs of `Result.simulate` or `Result.predict`: medians and 90 % bands, with what was measured."""
+def intervals(simulated: xr.Dataset, y: ArrayLike | None = None, *, ax: AxesLike = None) -> list[Axes]:
+    """Prediction intervals of `Result.simulate` or `Result.predict`, with what was measured.
+
+    Parameters
+    ----------
+    simulated : xarray.Dataset
+        What `Result.simulate` or `Result.predict` gave.
+    y : array_like, optional
+        Measured outputs.
+    ax : matplotlib axes, optional
+        One for each output.
+    """
     outputs = list(simulated["output"].values)
     axes = _axes(ax, len(outputs), sharex=True)
     time = simulated["time"].values
     measured = None if y is None else np.asarray(y, dtype=float).reshape(-1, len(outputs))[-len(time) :]
     for k, name in enumerate(outputs):
-        _band(axes[k], time, simulated["y"].values[:, :, k], "C2", str(name))
+        _interval(axes[k], time, simulated["y"].values[:, :, k], "C2", str(name))
         if measured is not None:
             axes[k].plot(time, measured[:, k], ".", color="k", ms=3, label="measured")
         axes[k].set_ylabel(str(name))
@@ -132,14 +146,34 @@ def bands(simulated: xr.Dataset, y: ArrayLike | None = None, *, ax: Any = None) 
     return axes
 
 
-def one_step(result: Result, *, horizon: int = 1, ax: Any = None, **options: Any) -> list[Any]:
-    """Predict the training record `horizon` steps ahead: bands beside what was measured."""
+def one_step(result: Result, *, horizon: int = 1, samples: int = 500, ax: AxesLike = None) -> list[Axes]:
+    """Prediction intervals of the training record, `horizon` steps ahead, with what was measured.
+
+    Parameters
+    ----------
+    result : Result
+    horizon : int
+        Number of steps ahead.
+    samples : int
+        Number of samples of each row.
+    ax : matplotlib axes, optional
+        One for each output.
+    """
     y, u = result.data.y[0], None if result.data.u is None else result.data.u[0]
-    return bands(result.predict(y, u, horizon=horizon, **options), y, ax=ax)
+    return intervals(result.predict(y, u, horizon=horizon, samples=samples), y, ax=ax)
 
 
-def trace(result: Result, var_names: Sequence[str] | None = None, *, ax: Any = None) -> list[Any]:
-    """Draws of hyper-parameters over the sweeps, one line for each chain."""
+def trace(result: Result, var_names: Sequence[str] | None = None, *, ax: AxesLike = None) -> list[Axes]:
+    """Draws of hyper-parameters over the sweeps, one line for each chain.
+
+    Parameters
+    ----------
+    result : Result
+    var_names : list of str, optional
+        Variables of the posterior; all hyper-parameters by default.
+    ax : matplotlib axes, optional
+        One for each variable.
+    """
     posterior = result.posterior["posterior"].to_dataset()
     names = [str(n) for n in posterior.data_vars if n != "x"] if var_names is None else list(var_names)
     axes = _axes(ax, len(names), sharex=True)

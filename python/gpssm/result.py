@@ -39,7 +39,7 @@ class Result(Using):
     ----------
     model : Model
     data : Data
-    settings : dict
+    sampler : dict
         How the run was made, every default written out.
     save_warmup : bool
         Whether `posterior` shows the warm-up.
@@ -57,7 +57,7 @@ class Result(Using):
         self,
         model: Model,
         data: Data,
-        settings: Sampler,
+        sampler: Sampler,
         chains: Sequence[Chain],
         *,
         basis: str | None = None,
@@ -68,13 +68,13 @@ class Result(Using):
         self.choice: Choice | None = None
         self.path: Path | None = None
         self.save_warmup = False
-        self.model, self.data, self.settings = model, data, settings
+        self.model, self.data, self.sampler = model, data, sampler
         self.chains = sorted(chains, key=lambda chain: chain.chain)
         self.interrupted = interrupted
 
     @cached_property
     def _problem(self) -> _core.Problem:
-        problem = self.model._problem(self.data, self.settings)
+        problem = self.model._problem(self.data, self.sampler)
         return problem if self.basis is None else problem.with_basis(self.basis)
 
     @cached_property
@@ -131,8 +131,8 @@ class Result(Using):
         tree.attrs = {
             "inference_library": "gpssm",
             "inference_library_version": _core.VERSION,
-            "seed": self.settings["seed"],
-            "tuning_steps": self.settings["tune"],
+            "seed": self.sampler["seed"],
+            "tuning_steps": self.sampler["tune"],
             "configuration": self.to_toml(),
         }
         return tree
@@ -303,7 +303,7 @@ class Result(Using):
         chains = [(c.chain, c.state, c.warmup._to_core(), c.draws._to_core()) for c in self.chains]
         if any(state is None for _, state, _, _ in chains):
             raise ValueError("save: a thinned result has no chains that could go on; save the whole result")
-        _core.save_run(str(path), self._problem, json.dumps(self.settings), chains)
+        _core.save_run(str(path), self._problem, json.dumps(self.sampler), chains)
 
     def report(self, path: str | Path | None = None, *, title: str = "gpssm") -> str:
         """Write a report with figures: one HTML page that opens anywhere.
@@ -318,27 +318,27 @@ class Result(Using):
         str
             The page.
         """
-        facts = [("Run", self._headline()), ("Seed", str(self.settings["seed"])), ("Version", _core.VERSION)]
+        facts = [("Run", self._headline()), ("Seed", str(self.sampler["seed"])), ("Version", _core.VERSION)]
         chains = [c.draws._to_core() for c in self.chains]
         page = _core.report(self._problem, chains, title, facts)
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
 
-    def _with_chains(self, outcome: Outcome, settings: Sampler) -> Result:
+    def _with_chains(self, outcome: Outcome, sampler: Sampler) -> Result:
         mine = {chain.chain: chain for chain in self.chains}
         for chain in outcome.chains:
             before = mine.get(chain.chain)
             mine[chain.chain] = chain if before is None else before.followed_by(chain)
         chains = list(mine.values())
         basis, interrupted = outcome.basis, outcome.interrupted
-        return Result(self.model, self.data, settings, chains, basis=basis, interrupted=interrupted)
+        return Result(self.model, self.data, sampler, chains, basis=basis, interrupted=interrupted)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = (
             "model",
             "data",
-            "settings",
+            "sampler",
             "chains",
             "basis",
             "interrupted",
@@ -382,10 +382,9 @@ def open(path: str | Path, model: Model | None = None) -> Result:
         Layout.of(tomllib.loads(found["configuration"]).get("data", {})),
     )
     stored = Model.from_toml(found["configuration"])
-    settings = stored.sampler
-    chains = [Chain._from_core({"start_log_marginal_likelihood": None, **chain}) for chain in found["chains"]]
+    chains = [Chain._from_core({**chain, "start_log_marginal_likelihood": None}) for chain in found["chains"]]
     model = stored if model is None else model
-    full = json.loads(model._problem(data, settings).settings)
+    full = json.loads(model._problem(data, stored.sampler).settings)
     complete = all(len(chain.draws) >= full["draws"] for chain in chains)
     result = Result(model, data, full, chains, basis=found["basis"], interrupted=not complete)
     result.path = Path(path)

@@ -36,7 +36,7 @@ def test_what_was_chosen_is_told(chosen, delayed):
     best = chosen.choice["trials"][chosen.choice["chosen"]]
     assert 0.5 <= chosen.choice["calibration"]["scale"] <= 4.0
     assert f"delay {layout.delay}" in best["candidate"] and best["crps"] < 0.5
-    assert len(chosen.state_names) >= 2 and chosen.settings["narx"]
+    assert len(chosen.state_names) >= 2 and chosen.sampler["narx"]
     assert chosen.data.n_u == layout.input_lags + 1 and layout.inputs == ("u1",)
     # New records are given as they are, without past values.
     assert chosen.simulate(u, y=y[:20], paths=50).sizes["time"] == len(range(0, len(y), layout.every))

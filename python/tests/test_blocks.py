@@ -12,7 +12,6 @@ from gpssm.blocks import (
     LinearFunction,
     LinearGaussian,
     Random,
-    Sensor,
     StateSpace,
     Transition,
     kernel_herding,
@@ -29,9 +28,9 @@ KERNELS = {
 }
 
 
-def transition(case, prior=None, mean="identity"):
+def transition(case, dynamics=None, mean="identity"):
     kernels = [KERNELS[case["kind"]](sigma_f=v**0.5, ell=ell) for v, ell in zip(case["var"], case["ell"])]
-    return Transition(kernels, case["Q"], mean, n_u=case["nu"], prior=prior)
+    return Transition(kernels, case["Q"], mean, n_u=case["nu"], dynamics=dynamics)
 
 
 def component(d):
@@ -60,7 +59,7 @@ def test_golden_values(case, mean):
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{c['kind']}-{c['nx']}-{c['nu']}" for c in CASES])
 def test_golden_values_of_fic(case):
-    f = transition(case, prior=FIC(case["inducing"]))
+    f = transition(case, dynamics=FIC(case["inducing"]))
     x, u, t, n_x = case["x"], case["u"], case["t"], case["nx"]
     step = f.one_step(x[:t], u)
     np.testing.assert_allclose(step.mean, case["fic_mu_t"], rtol=1e-8, atol=1e-10)
@@ -136,7 +135,7 @@ def test_filter_agrees_with_kalman():
     known = Transition(gpssm.Sum([]), q, LinearFunction([a]))
     sensors = [
         LinearGaussian(C=1.0, R=r),
-        Sensor(lambda y, x: -0.5 * (np.log(2 * np.pi * r) + (y[0] - x[:, 0]) ** 2 / r)),
+        gpssm.SensorDensity(lambda y, x: -0.5 * (np.log(2 * np.pi * r) + (y[0] - x[:, 0]) ** 2 / r)),
     ]
     for sensor, slack in zip(sensors, [0.3, 0.3]):
         model = StateSpace(known, sensor, initial_mean=0.0, initial_cov=1.0)

@@ -114,7 +114,7 @@ def test_settings_of_a_run_file_are_defaults(record):
     y, u = record
     text = "[sampler]\ndraws = 6\ntune = 3\nchains = 1\nseed = 9\n[model]\nkernel = 'se'\n"
     result = gpssm.fit(y, u, model=text, progress_bar=False)
-    assert (result.n_draws, result.settings["seed"]) == (6, 9)
+    assert (result.n_draws, result.sampler["seed"]) == (6, 9)
     assert gpssm.fit(y, u, model=text, draws=4, progress_bar=False).n_draws == 4
 
 

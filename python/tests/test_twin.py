@@ -90,7 +90,7 @@ def test_dense_twin(prior):
     choice = {"exact": None, "fic": FIC(POINTS), "dtc": DTC(POINTS)}[prior]
     covariance = exact(functions) if prior == "exact" else sparse(functions, prior == "fic")
     dense = Dense(2, means, covariance, Q)
-    f = Transition(ours, Q, ["identity", LinearFunction(weights.tolist(), 0.1)], n_u=1, prior=choice)
+    f = Transition(ours, Q, ["identity", LinearFunction(weights.tolist(), 0.1)], n_u=1, dynamics=choice)
     x, u = rng.normal(size=(9, 2)), rng.normal(size=(9, 1))
     z = np.hstack([x, u])
     t = 6
@@ -130,7 +130,7 @@ def test_hilbert_twin(kind):
         return np.sqrt(density / half) * np.sin(frequency * (z - center + half))
 
     dense = Dense(1, [lambda z: z[:, 0]], lambda d, a, b, same: features(a) @ features(b).T, np.array([[0.2]]))
-    f = Transition(kernel, 0.2, prior=Hilbert(half, n, center))
+    f = Transition(kernel, 0.2, dynamics=Hilbert(half, n, center))
     x = np.random.default_rng(2).normal(size=(8, 1))
     assert abs(f.log_joint(x) - dense.log_joint(x[:-1], x[1:])) < 1e-8
     z_star = np.array([[-0.5], [0.4], [1.5]])

@@ -14,13 +14,13 @@ def fresh():
     return simulate(25, seed=9)
 
 
-def test_f_has_bands_and_names(result):
+def test_f_has_quantiles_and_names(result):
     x, u = np.linspace(-1, 1, 5), np.zeros(5)
     found = result.f(x, u)
     assert found["mean"].dims == ("point", "state") and found["cov"].shape == (5, 1, 1)
-    low, middle, high = found["quantiles"].values[:, :, 0]
+    low, middle, high = found["quantiles"].sel(quantile=[0.05, 0.5, 0.95]).values[:, :, 0]
     assert (low < middle).all() and (middle < high).all()
-    noisy = result.f(x, u, noise=True)
+    noisy = result.f(x, u, next_state=True)
     assert (noisy["sd"] > found["sd"]).all()
     with pytest.raises(ValueError, match="u: the model has 1 of them, none are given"):
         result.f(x)
@@ -28,7 +28,7 @@ def test_f_has_bands_and_names(result):
         result.f(np.zeros((2, 2)), u)
 
 
-def test_simulations_have_bands(result, fresh):
+def test_simulations_have_quantiles(result, fresh):
     y, u = fresh
     run = result.simulate(u, paths=100, seed=2)
     assert run["y"].shape == (100, 25, 1) and run["y_quantile"].dims == ("quantile", "time", "output")
@@ -36,10 +36,10 @@ def test_simulations_have_bands(result, fresh):
     follow = result.simulate(u, y=y[:10], paths=200, seed=2)
     error = np.abs(follow["x_mean"].values[:10, 0] - y[:10]).mean()
     assert error < 0.2
-    start = result.simulate(u, start=[0.7], process_noise=False, sensor_noise=False, paths=20)
+    start = result.simulate(u, initial=[0.7], process_noise=False, sensor_noise=False, paths=20)
     np.testing.assert_allclose(start["x"].values[:, 0, 0], 0.7)
-    with pytest.raises(ValueError, match="start: expected 1 numbers"):
-        result.simulate(u, start=[0.7, 0.1])
+    with pytest.raises(ValueError, match="initial: expected 1 numbers"):
+        result.simulate(u, initial=[0.7, 0.1])
     with pytest.raises(ValueError, match="steps"):
         result.simulate(u, steps=3)
 
@@ -92,10 +92,10 @@ def test_figures(result):
 
     assert len(plot.states(result)) == 1
     assert plot.transition(result).get_xlabel() == "x"
-    assert len(plot.one_step(result, samples=20, functions=10, particles=20)) == 1
+    assert len(plot.one_step(result, samples=20)) == 1
     assert len(plot.trace(result)) == len(result.summary())
     y, u = simulate(15, seed=4)
-    assert len(plot.bands(result.simulate(u, paths=20), y)) == 1
+    assert len(plot.intervals(result.simulate(u, paths=20), y)) == 1
     plt.close("all")
 
 
