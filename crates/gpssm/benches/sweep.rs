@@ -10,6 +10,7 @@
 
 use std::time::Instant;
 
+use gpssm::mcmc::moves::{HyperParameters, Move, States, Weights};
 use gpssm::mcmc::settings::StartSettings;
 use gpssm::mcmc::start::prepare;
 use gpssm::mcmc::sweep::{Chain, ChainState, SweepInfo};
@@ -224,17 +225,20 @@ fn run(case: &Case) {
         // Widths adapt before they are timed, where that does not take minutes.
         for _ in 0..if case.length < 50_000 { 5 } else { 0 } {
             chain.state.sweep += 1;
-            chain.update_theta(&mut SweepInfo::default());
+            chain.make(&HyperParameters, &mut SweepInfo::default());
         }
         let (mut info, mut updates) = (SweepInfo::default(), 0);
         let hyper = median_ms(|| {
             chain.state.sweep += 1;
             updates += 1;
-            chain.update_theta(&mut info);
+            chain.make(&HyperParameters, &mut info);
         });
         let sweep = median_ms(|| {
             chain.state.sweep += 1;
-            chain.update_states(&mut info);
+            if Weights.applies(&problem) {
+                chain.make(&Weights, &mut info);
+            }
+            chain.make(&States, &mut info);
         });
         (sweep, Some(hyper), Some(info.density_evaluations as f64 / f64::from(updates)))
     };

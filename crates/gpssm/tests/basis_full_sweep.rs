@@ -9,6 +9,7 @@ mod paired;
 mod plain;
 
 use gpssm::dynamics::transition::FunctionPrior;
+use gpssm::mcmc::moves::HyperParameters;
 use gpssm::mcmc::slice::WidthAdaptation;
 use gpssm::mcmc::sweep::{Chain, ChainState, SweepInfo};
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
@@ -172,7 +173,7 @@ fn by_hand(case: &Case, n: usize, weights_first: bool) -> Comparison {
             };
             chain.state.sweep += 1;
             let early = draw(chain, rng);
-            chain.update_theta(&mut SweepInfo::default());
+            chain.make(&HyperParameters, &mut SweepInfo::default());
             let weights = if weights_first { early } else { draw(chain, rng) };
             let mut model = problem.bind(&chain.state.theta);
             model.transition.prior = FunctionPrior::Sampled(case.basis.choice(), vec![weights]);

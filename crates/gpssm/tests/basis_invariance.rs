@@ -18,6 +18,7 @@ mod plain;
 
 use gpssm::dynamics::transition::{FunctionPrior, Transition};
 use gpssm::initial::BoundInitial;
+use gpssm::mcmc::moves::{States, Weights};
 use gpssm::mcmc::sweep::{Chain, ChainState, SweepInfo};
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
 use gpssm::model::kernel::{LinearSpec, StationarySpec};
@@ -303,7 +304,8 @@ fn sampled(case: &Case, n: usize) {
         state.sweep = 1;
         let mut chain = Chain::new(&problem, FilterOptions::new(3), rng.next_u64(), 0, state);
         let mut info = SweepInfo::default();
-        chain.update_states(&mut info);
+        chain.make(&Weights, &mut info);
+        chain.make(&States, &mut info);
         assert_eq!(info.filter_failures, 0);
         replicate.x = rows(&chain.state.paths[0], n_x);
     };

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use gpssm::mcmc::moves::select;
 use gpssm::mcmc::sweep::Chain;
 use gpssm::{Error, Problem, Settings, prepare};
 use gpssm_io::config::Run;
@@ -30,8 +31,9 @@ fn seconds_per_sweep(problem: &Problem, settings: &Settings) -> Result<Option<f6
     let Some(start) = gpssm::mcmc::start::find_start(&problem, &quick, 0, &mut |_, _| true)? else {
         return Ok(None);
     };
-    let mut chain = Chain::new(&problem, settings.filter_options(), settings.seed, 0, start.state);
-    chain.narx = settings.narx;
+    let moves = select(&settings.moves, settings.narx, &problem);
+    let chain = Chain::new(&problem, settings.filter_options(), settings.seed, 0, start.state);
+    let mut chain = chain.with_moves(moves);
     let began = Instant::now();
     let mut sweeps = 0u32;
     while sweeps < 10 && began.elapsed().as_secs_f64() < ENOUGH {

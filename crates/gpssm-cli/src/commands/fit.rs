@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use gpssm::convergence::assess;
+use gpssm::mcmc::moves::MoveTotals;
 use gpssm_io::auto::{self, Choice};
 use gpssm_io::config::{Run, RunConfig, RunFile};
 use gpssm_io::fit::{Fit, FitError, LoadedRun};
@@ -157,6 +158,9 @@ pub fn sample(mut fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Res
             return Err(Failure { message: format!("{}; {resume}", failure.message), code: failure.code });
         }
     };
+    for chain in &report.chains {
+        journal.add(&format!("chain {}: {}", chain.chain, describe_moves(&chain.moves)));
+    }
     journal.add(&format!("{} after {}", if report.cancelled { "stopped" } else { "done" }, clock(seconds)));
     // The lock goes with the store.
     drop(fit);
@@ -164,6 +168,21 @@ pub fn sample(mut fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Res
         eprintln!("stopped; every draw is kept. Go on with: gpssm fit --resume {}", path.display());
     }
     Ok(report.cancelled)
+}
+
+/// Updates, time and evaluations of each move of a sweep.
+fn describe_moves(moves: &[MoveTotals]) -> String {
+    let describe = |step: &MoveTotals| {
+        let per_update = |total: f64| total / step.updates.max(1) as f64;
+        format!(
+            "{} {} x {:.2} ms ({:.1} path densities)",
+            step.name,
+            step.updates,
+            per_update(1e3 * step.time.as_secs_f64()),
+            per_update(step.density_evaluations as f64)
+        )
+    };
+    moves.iter().map(describe).collect::<Vec<_>>().join(", ")
 }
 
 fn nothing_drawn(path: &Path) -> bool {

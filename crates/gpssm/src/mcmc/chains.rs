@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::moves::{self, MoveTotals};
 use super::settings::Settings;
 use super::sink::{Draw, Phase, Sink};
 use super::start::{Start, find_start, prepare};
@@ -42,6 +43,8 @@ pub struct ChainReport {
     pub update_rates: Vec<UpdateRate>,
     /// Sums over all sweeps; the log densities are those of the last one.
     pub totals: SweepInfo,
+    /// How often each move was made, and what it took; not from before a resumption.
+    pub moves: Vec<MoveTotals>,
 }
 
 /// What a run did, beside its draws.
@@ -161,6 +164,7 @@ impl Run<'_> {
             draws: 0,
             update_rates: sequences.iter().map(|sequence| UpdateRate::new(sequence.n_rows())).collect(),
             totals: SweepInfo::default(),
+            moves: Vec::new(),
         };
         let state = match plan.from {
             Some(state) => state,
@@ -172,8 +176,9 @@ impl Run<'_> {
                 report.start.insert(start).state.clone()
             }
         };
-        let mut chain = Chain::new(problem, settings.filter_options(), settings.seed, number, state);
-        chain.narx = settings.narx;
+        let moves = moves::select(&settings.moves, settings.narx, problem);
+        let chain = Chain::new(problem, settings.filter_options(), settings.seed, number, state);
+        let mut chain = chain.with_moves(moves);
         for (phase, first, total) in
             [(Phase::Tune, 0, settings.tune), (Phase::Sample, settings.tune, settings.draws)]
         {
@@ -188,6 +193,7 @@ impl Run<'_> {
                 self.tell(number, phase, index + 1, total);
             }
         }
+        report.moves = chain.move_totals().to_vec();
         report.state = Some(chain.state);
         Ok(report)
     }

@@ -3,20 +3,16 @@
 //! - [`mod@slice`]: univariate slice sampling
 //! - `conditional`: p(theta_k | x, y) of one hyper-parameter at a time
 //! - [`conjugate`]: direct draws of sensor noise
-//! - `hyper`: all hyper-parameters given the states (step a)
-//! - `interweave`: sensor noise and the states seen through it, together
-//! - `signs`: the signs that a sensor does not see, at all times at once
-//! - [`sweep`]: one sweep of a chain (steps a to c)
+//! - [`moves`]: the steps of a sweep, one file for each
+//! - [`sweep`]: one sweep of a chain: a list of moves
 //! - [`start`]: the cold start
 //! - [`chains`]: several chains in threads; [`settings`], [`sink`]: how they run and where draws go
 
 pub mod chains;
 mod conditional;
 pub mod conjugate;
-mod hyper;
-mod interweave;
+pub mod moves;
 pub mod settings;
-mod signs;
 pub mod sink;
 pub mod slice;
 pub mod start;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::moves;
 use super::start::plan::plan;
 use crate::dynamics::covariance_cache::most_cached;
 use crate::error::Error;
@@ -36,6 +37,8 @@ pub struct Settings {
     /// GP-NARX: the outputs and their past values are the states, without sensor noise, and are not drawn. f is then a
     /// Gaussian process regression of outputs on past outputs and inputs, far cheaper than drawing states.
     pub narx: bool,
+    /// Names of the moves that a sweep makes (see [`mcmc::moves`](super::moves)); empty for all that apply.
+    pub moves: Vec<String>,
     /// The cold start, where one is searched for.
     pub start: StartSettings,
     /// Memory limit in MB; larger runs are refused before they start.
@@ -79,6 +82,7 @@ impl Default for Settings {
             proposal: Proposal::default(),
             start_at: StartAt::default(),
             narx: false,
+            moves: Vec::new(),
             start: StartSettings::default(),
             max_memory_mb: 8_000,
         }
@@ -130,6 +134,7 @@ impl Settings {
         if self.threads == Some(0) {
             return Err(Error::settings("threads", "must be at least one"));
         }
+        moves::check(&self.moves, problem)?;
         self.check_presample(problem)?;
         if self.narx && problem.record().has_missing() {
             let message = "outputs are missing, so the states cannot be held there; leave it out";

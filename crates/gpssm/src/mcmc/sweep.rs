@@ -3,17 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::conditional::Conditional;
-use super::hyper;
-use super::interweave;
-use super::signs;
+use super::moves::{self, Move, MoveTotals, Sweep};
 use super::slice::WidthAdaptation;
 use crate::dynamics::numerics::Numerics;
 use crate::dynamics::path_density::PathDensityWork;
+use crate::dynamics::transition::Transition;
 use crate::error::Error;
 use crate::model::compile::Problem;
 use crate::model::parameters::{Coordinate, ParameterPrior};
-use crate::random::{Purpose, stream};
-use crate::smc::filter::{FilterOptions, SharedPairs, conditional_filter};
+use crate::smc::filter::FilterOptions;
 
 /// Everything a chain needs to go on; together with seed and chain number it determines all later draws.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,7 +102,7 @@ impl SweepInfo {
         self.log_likelihood = other.log_likelihood;
     }
 
-    fn count(&mut self, numerics: &Numerics) {
+    pub(super) fn count(&mut self, numerics: &Numerics) {
         self.clamped += numerics.clamped;
         self.refreshed += numerics.refreshed;
         self.breakdowns += numerics.breakdowns;
@@ -120,13 +118,14 @@ pub struct Chain<'a> {
     chain: u32,
     /// Where it is.
     pub state: ChainState,
-    /// Whether sweeps leave the states as they are.
-    pub narx: bool,
+    moves: Vec<&'a dyn Move>,
+    totals: Vec<MoveTotals>,
     work: PathDensityWork,
+    drawn: Option<Transition>,
 }
 
 impl<'a> Chain<'a> {
-    /// Chain number `chain` of the run with this seed, at `state`.
+    /// Chain number `chain` of the run with this seed, at `state`, with all moves that apply.
     pub fn new(
         problem: &'a Problem,
         options: FilterOptions,
@@ -134,84 +133,57 @@ impl<'a> Chain<'a> {
         chain: u32,
         state: ChainState,
     ) -> Self {
-        Self { problem, options, seed, chain, state, narx: false, work: PathDensityWork::default() }
+        let moves = moves::select(&[], false, problem);
+        let totals = Vec::new();
+        let work = PathDensityWork::default();
+        Self { problem, options, seed, chain, state, moves: Vec::new(), totals, work, drawn: None }
+            .with_moves(moves)
     }
 
-    /// Draws theta given x and y, the noise of sensors once more together with the states seen through them, the signs
-    /// that the sensor does not see, then x of each sequence given theta, y and the other sequences.
+    /// The same chain with these moves in a sweep, in this order.
+    #[must_use]
+    pub fn with_moves(mut self, moves: Vec<&'a dyn Move>) -> Self {
+        self.totals = moves.iter().map(|step| MoveTotals::new(*step)).collect();
+        self.moves = moves;
+        self
+    }
+
+    /// How often each move of a sweep was made, and what it took.
+    pub fn move_totals(&self) -> &[MoveTotals] {
+        &self.totals
+    }
+
+    /// Makes all moves once.
     pub fn sweep(&mut self) -> SweepInfo {
         let mut info = SweepInfo::default();
         self.state.sweep += 1;
-        self.update_theta(&mut info);
-        if !self.narx {
-            self.interweave(&mut info);
-            self.update_signs(&mut info);
-            self.update_states(&mut info);
+        self.drawn = None;
+        let (moves, mut totals) = (self.moves.clone(), std::mem::take(&mut self.totals));
+        for (step, total) in moves.into_iter().zip(&mut totals) {
+            total.make(step, &mut self.context(&mut info));
         }
+        self.totals = totals;
         let state = &self.state;
         let mut conditional = Conditional::new(self.problem, &state.paths, &state.theta, &mut self.work);
         (info.log_joint, info.log_likelihood) = conditional.log_joint(&state.theta);
         info
     }
 
-    /// Step a.
-    pub fn update_theta(&mut self, info: &mut SweepInfo) {
-        let state = &mut self.state;
-        let mut rng = stream(self.seed, self.chain, Purpose::Theta, state.sweep, 0);
-        let (theta, widths) = (&mut state.theta, &mut state.widths);
-        hyper::update(self.problem, theta, &state.paths, widths, &mut self.work, &mut rng, info);
-        info.relative_jitter = info.relative_jitter.max(std::mem::take(&mut self.work.relative_jitter));
+    /// Makes one move, as a part of the sweep with the number that the state has.
+    pub fn make(&mut self, step: &dyn Move, info: &mut SweepInfo) {
+        step.update(&mut self.context(info));
     }
 
-    /// Sensor noise with its standardised residuals held.
-    fn interweave(&mut self, info: &mut SweepInfo) {
-        let state = &mut self.state;
-        let mut rng = stream(self.seed, self.chain, Purpose::Interweaving, state.sweep, 0);
-        interweave::update(self.problem, &mut state.theta, &mut state.paths, &mut self.work, &mut rng, info);
-        info.relative_jitter = info.relative_jitter.max(std::mem::take(&mut self.work.relative_jitter));
-    }
-
-    /// Signs under the declared symmetries.
-    pub fn update_signs(&mut self, info: &mut SweepInfo) {
-        let state = &mut self.state;
-        let mut rng = stream(self.seed, self.chain, Purpose::Signs, state.sweep, 0);
-        signs::update(self.problem, &state.theta, &mut state.paths, &mut rng, info);
-    }
-
-    /// Steps b and c.
-    pub fn update_states(&mut self, info: &mut SweepInfo) {
-        let mut model = self.problem.bind(&self.state.theta);
-        let sampled = self.problem.model().dynamics.is_sampled();
-        if sampled {
-            // Weights given all paths, then each path given the weights: theta moved with them integrated out.
-            let mut shared = SharedPairs::none(self.problem.n_x(), self.problem.model().n_u);
-            for (path, sequence) in self.state.paths.iter().zip(self.problem.sequences()) {
-                shared.add(&model.transition, path, sequence);
-            }
-            let mut rng = stream(self.seed, self.chain, Purpose::Weights, self.state.sweep, 0);
-            match model.transition.with_drawn_weights(&shared.0, &mut rng) {
-                Ok(transition) => model.transition = transition,
-                Err(_) => {
-                    info.filter_failures += self.problem.sequences().len() as u64;
-                    return;
-                }
-            }
-        }
-        for (s, sequence) in self.problem.sequences().iter().enumerate() {
-            let mut rng = stream(self.seed, self.chain, Purpose::States, self.state.sweep, s as u64);
-            let mut shared = SharedPairs::none(self.problem.n_x(), sequence.n_u());
-            let others = self.state.paths.iter().enumerate().filter(|(other, _)| *other != s && !sampled);
-            for (other, path) in others {
-                shared.add(&model.transition, path, &self.problem.sequences()[other]);
-            }
-            let x_ref = &self.state.paths[s];
-            match conditional_filter(&model, sequence, &shared, self.options, x_ref, &mut rng) {
-                Ok(outcome) => {
-                    info.count(&outcome.numerics);
-                    self.state.paths[s] = outcome.path;
-                }
-                Err(_) => info.filter_failures += 1,
-            }
+    fn context<'b>(&'b mut self, info: &'b mut SweepInfo) -> Sweep<'b> {
+        Sweep {
+            problem: self.problem,
+            options: self.options,
+            seed: self.seed,
+            chain: self.chain,
+            state: &mut self.state,
+            work: &mut self.work,
+            drawn: &mut self.drawn,
+            info,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The slice sampler on the real conditional of the hyper-parameters: theta from the prior, x and y given
 //! theta, then updates of theta alone. Averaged over y and x, theta must follow its prior again.
 
+use gpssm::mcmc::moves::HyperParameters;
 use gpssm::mcmc::sweep::{Chain, SweepInfo};
 use gpssm::model::parameters::ParameterPrior;
 use gpssm::model::scale_prior::ScaleKind;
@@ -47,7 +48,7 @@ fn library(problem: &Problem, start: &Replicate, seed: u64, width: f64) -> Vec<f
     for _ in 0..UPDATES {
         // Its number keys the random numbers of a sweep.
         chain.state.sweep += 1;
-        chain.update_theta(&mut info);
+        chain.make(&HyperParameters, &mut info);
     }
     assert_eq!(info.slice_failures, 0);
     chain.state.theta

@@ -7,6 +7,7 @@ use super::Start;
 use crate::dynamics::path_density::PathDensityWork;
 use crate::error::Error;
 use crate::mcmc::conditional::Conditional;
+use crate::mcmc::moves::HyperParameters;
 use crate::mcmc::settings::Settings;
 use crate::mcmc::sweep::{Chain, ChainState, SweepInfo};
 use crate::model::compile::Problem;
@@ -57,7 +58,7 @@ pub(super) fn find(
             return Ok(None);
         }
         chain.state.sweep += 1;
-        chain.update_theta(&mut SweepInfo::default());
+        chain.make(&HyperParameters, &mut SweepInfo::default());
     }
     let mut state = chain.state;
     let mut work = PathDensityWork::default();

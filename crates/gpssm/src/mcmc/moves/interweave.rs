@@ -17,14 +17,16 @@
 
 use rand::Rng;
 
-use super::conditional::Conditional;
-use super::slice::{SliceLimits, slice_update};
-use super::sweep::SweepInfo;
+use super::{Move, Sweep};
 use crate::dynamics::path_density::PathDensityWork;
 use crate::initial::BoundInitial;
+use crate::mcmc::conditional::Conditional;
+use crate::mcmc::slice::{SliceLimits, slice_update};
+use crate::mcmc::sweep::SweepInfo;
 use crate::model::compile::{CompiledNoise, Problem};
 use crate::model::parameters::Coordinate;
 use crate::points::Points;
+use crate::random::Purpose;
 use crate::record::Sequence;
 use crate::sensor::BoundSensor;
 use crate::sensor::linear_gaussian::LinearGaussian;
@@ -34,7 +36,30 @@ use crate::smc::filter::StateSpace;
 const WIDTH: f64 = 0.5;
 
 /// Draws the learned noise of each output that sees one state, and that state with it.
-pub(crate) fn update<R: Rng>(
+pub struct Interweave;
+
+impl Move for Interweave {
+    fn name(&self) -> &'static str {
+        "interweave"
+    }
+
+    fn applies(&self, problem: &Problem) -> bool {
+        matches!(problem.sensor().gaussian_noise(), Some(CompiledNoise::Diagonal(_)))
+    }
+
+    fn changes_states(&self) -> bool {
+        true
+    }
+
+    fn update(&self, sweep: &mut Sweep) {
+        let mut rng = sweep.stream(Purpose::Interweaving, 0);
+        let state = &mut *sweep.state;
+        update(sweep.problem, &mut state.theta, &mut state.paths, sweep.work, &mut rng, sweep.info);
+        sweep.count_jitter();
+    }
+}
+
+fn update<R: Rng>(
     problem: &Problem,
     theta: &mut [f64],
     paths: &mut Vec<Vec<f64>>,

@@ -8,18 +8,41 @@
 
 use rand::{Rng, RngExt};
 
-use super::sweep::SweepInfo;
+use super::{Move, Sweep};
 use crate::dynamics::function_draw::FunctionDraw;
 use crate::linalg::dense::NotPositiveDefinite;
+use crate::mcmc::sweep::SweepInfo;
 use crate::model::compile::Problem;
 use crate::points::Points;
+use crate::random::Purpose;
 use crate::record::Sequence;
 use crate::sensor::BoundSensor;
 use crate::smc::filter::{SharedPairs, StateSpace};
 
 /// Draws the signs under each declared symmetry. States that a linear sensor does not see have no moduli to hold, and the
 /// signs of lagged states hang together over time: both are left alone.
-pub(crate) fn update<R: Rng>(
+pub struct Signs;
+
+impl Move for Signs {
+    fn name(&self) -> &'static str {
+        "signs"
+    }
+
+    fn applies(&self, problem: &Problem) -> bool {
+        !problem.model().symmetries.is_empty()
+    }
+
+    fn changes_states(&self) -> bool {
+        true
+    }
+
+    fn update(&self, sweep: &mut Sweep) {
+        let mut rng = sweep.stream(Purpose::Signs, 0);
+        update(sweep.problem, &sweep.state.theta, &mut sweep.state.paths, &mut rng, sweep.info);
+    }
+}
+
+fn update<R: Rng>(
     problem: &Problem,
     theta: &[f64],
     paths: &mut [Vec<f64>],
@@ -27,9 +50,6 @@ pub(crate) fn update<R: Rng>(
     info: &mut SweepInfo,
 ) {
     let symmetries = &problem.model().symmetries;
-    if symmetries.is_empty() {
-        return;
-    }
     let model = problem.bind(theta);
     if model.transition.memory() > 0 || model.sensor.as_linear_gaussian().is_some() {
         return;

@@ -2,19 +2,44 @@
 
 use rand::Rng;
 
-use super::conditional::Conditional;
-use super::conjugate::{draw_covariance, draw_variance};
-use super::slice::{SliceLimits, WidthAdaptation, slice_update};
-use super::sweep::SweepInfo;
+use super::{Move, Sweep};
 use crate::dynamics::path_density::PathDensityWork;
 use crate::linalg::small;
+use crate::mcmc::conditional::Conditional;
+use crate::mcmc::conjugate::{draw_covariance, draw_variance};
+use crate::mcmc::slice::{SliceLimits, WidthAdaptation, slice_update};
+use crate::mcmc::sweep::{ChainState, SweepInfo};
 use crate::model::compile::{CompiledNoise, Problem};
 use crate::model::covariance_prior::CovariancePrior;
 use crate::model::parameters::ParameterPrior;
+use crate::random::Purpose;
 
 /// Draws theta | x, y: each learned entry in turn by slice sampling, sensor noise directly where its prior is
 /// conjugate. Widths adapt until they are frozen.
-pub(crate) fn update<R: Rng>(
+pub struct HyperParameters;
+
+impl Move for HyperParameters {
+    fn name(&self) -> &'static str {
+        "hyper_parameters"
+    }
+
+    fn applies(&self, problem: &Problem) -> bool {
+        (0..problem.table().len()).any(|k| !problem.table().is_fixed(k))
+    }
+
+    fn changes_states(&self) -> bool {
+        false
+    }
+
+    fn update(&self, sweep: &mut Sweep) {
+        let mut rng = sweep.stream(Purpose::Theta, 0);
+        let ChainState { theta, paths, widths, .. } = &mut *sweep.state;
+        update(sweep.problem, theta, paths, widths, sweep.work, &mut rng, sweep.info);
+        sweep.count_jitter();
+    }
+}
+
+fn update<R: Rng>(
     problem: &Problem,
     theta: &mut [f64],
     paths: &[Vec<f64>],
