@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::parameters::{Parameter, ParameterPrior};
+use gpssm::model::parameters::{Parameter, ParameterPrior, Quantity, Unit};
 use gpssm::model::scale_prior::{ScaleKind, ScalePrior};
 use gpssm::model::spec::{
     FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, TransitionSpec,
@@ -301,7 +301,8 @@ fn prior_lines(problem: &Problem, data: &Data) -> Vec<String> {
                 }
             },
         };
-        let unit = unit(&parameter.name, problem, data).map_or(String::new(), |unit| format!("  [{unit}]"));
+        let unit =
+            unit(parameter.identity.unit, problem, data).map_or(String::new(), |unit| format!("  [{unit}]"));
         format!("{:width$}  {prior}{unit}", parameter.name)
     };
     table.parameters.iter().map(line).collect()
@@ -345,41 +346,22 @@ pub fn prior_words(prior: &Prior) -> String {
     }
 }
 
-/// The unit of an entry of theta, by column, where it has one: `f1.linear.sigma[u1]` is in y/u.
-fn unit(name: &str, problem: &Problem, data: &Data) -> Option<String> {
+/// A unit by the columns of the data, where it has one: the slope of an output along an input is in y/u.
+fn unit(unit: Unit, problem: &Problem, data: &Data) -> Option<String> {
     let model = problem.model();
     let shown =
         matches!(model.sensor.predictor(), Some(Predictor::States)) && model.sensor.is_linear_gaussian();
-    let state = |d: usize| match d {
-        d if shown && d < model.n_y => data.outputs.get(d).cloned(),
-        _ => None,
+    let column = |quantity: Quantity| match quantity {
+        Quantity::State(d) => data.outputs.get(d).filter(|_| shown && d < model.n_y),
+        Quantity::Input(c) => data.inputs.get(c),
+        Quantity::Output(k) => data.outputs.get(k),
     };
-    let component = |name: &str| {
-        let number = |digits: &str| digits.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
-        match (name.strip_prefix('x'), name.strip_prefix('u'), name.strip_prefix('y')) {
-            (Some(digits), _, _) => state(number(digits)?),
-            (_, Some(digits), _) => data.inputs.get(number(digits)?).cloned(),
-            (_, _, Some(digits)) => data.outputs.get(number(digits)?).cloned(),
-            _ => None,
-        }
-    };
-    let inside = name.find('[').and_then(|at| name[at + 1..].strip_suffix(']'));
-    if name.starts_with("process_sd") || name.starts_with("sensor_s") {
-        return inside.and_then(component);
+    match (unit.of, unit.per) {
+        (Some(of), None) => column(of).cloned(),
+        (Some(of), Some(per)) if of == per => None,
+        (Some(of), Some(per)) => Some(format!("{}/{}", column(of)?, column(per)?)),
+        (None, per) => Some(format!("1/{}", column(per?)?)),
     }
-    let (first, rest) = name.split_once('.')?;
-    let own = || state(first.strip_prefix('f')?.parse::<usize>().ok()?.checked_sub(1)?);
-    if rest.contains(".ell[") && !rest.starts_with("periodic") || rest.contains(".period[") {
-        return inside.and_then(component);
-    }
-    if rest.starts_with("linear") && rest.contains(".sigma[") {
-        return match (own(), inside.and_then(component)) {
-            (Some(own), Some(other)) if own == other => None,
-            (Some(own), Some(other)) => Some(format!("{own}/{other}")),
-            _ => None,
-        };
-    }
-    if rest.ends_with("sigma_f") || rest.ends_with("constant.sigma") { own() } else { None }
 }
 
 fn run_lines(run: &Run, seconds_per_sweep: Option<f64>) -> Vec<String> {

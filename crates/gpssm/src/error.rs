@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::formula::FormulaError;
+use crate::model::parameters::Identity;
 
 /// Every error names what is wrong and where.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -19,6 +20,14 @@ pub enum Error {
     Model {
         /// Where in the description.
         key: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The prior of an entry of theta.
+    #[error("model: {identity}: {message}")]
+    Parameter {
+        /// Which.
+        identity: Box<Identity>,
         /// What is wrong.
         message: String,
     },
@@ -72,6 +81,10 @@ impl Error {
 
     pub(crate) fn model(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Model { key: key.into(), message: message.into() }
+    }
+
+    pub(crate) fn parameter(identity: &Identity, message: impl Into<String>) -> Self {
+        Self::Parameter { identity: Box::new(identity.clone()), message: message.into() }
     }
 
     pub(crate) fn formula(key: impl Into<String>, error: FormulaError) -> Self {

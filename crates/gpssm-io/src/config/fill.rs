@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gpssm::model::covariance_prior::CovariancePrior;
-use gpssm::model::parameters::{ParameterPrior, ParameterTable};
+use gpssm::model::parameters::{KernelPart, Owner, ParameterPrior, ParameterTable, Role};
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, TransitionSpec};
 use gpssm::{KernelSpec, Model, Prior, Problem};
@@ -22,58 +22,60 @@ pub(super) fn fill(problem: &Problem) -> Model {
         }
     }
     match &mut model.process_noise {
-        ProcessNoiseSpec::Diagonal(priors) => *priors = table.scales("process_sd["),
-        ProcessNoiseSpec::Full(prior) => *prior = table.matrix("process_chol[1,1]").or(prior.take()),
+        ProcessNoiseSpec::Diagonal(priors) => *priors = table.scales(&Owner::ProcessNoise, &Role::NoiseSd),
+        ProcessNoiseSpec::Full(prior) => *prior = table.matrix(&Owner::ProcessNoise).or(prior.take()),
     }
     match &mut model.sensor {
         SensorSpec::Gaussian { noise: SensorNoiseSpec::Diagonal(priors), .. } => {
-            *priors = table.scales("sensor_sd[");
+            *priors = table.scales(&Owner::Sensor, &Role::NoiseSd);
         }
         SensorSpec::Gaussian { noise: SensorNoiseSpec::Full(prior), .. } => {
-            *prior = table.matrix("sensor_chol[1,1]").or(prior.take());
+            *prior = table.matrix(&Owner::Sensor).or(prior.take());
         }
         SensorSpec::StudentT { scale, dof, .. } => {
-            *scale = table.scales("sensor_scale[");
-            *dof = table.scalar("sensor_dof");
+            *scale = table.scales(&Owner::Sensor, &Role::NoiseScale);
+            *dof = table.scalar(&Owner::Sensor, &Role::DegreesOfFreedom);
         }
-        SensorSpec::NegativeBinomial { size, .. } => *size = table.scalar("sensor_size"),
+        SensorSpec::NegativeBinomial { size, .. } => {
+            *size = table.scalar(&Owner::Sensor, &Role::Size);
+        }
         _ => {}
     }
     model
 }
 
-/// The engine's table of priors, by name.
+/// The engine's table of priors, by what they are for.
 struct Table<'a>(&'a ParameterTable);
 
 impl Table<'_> {
-    fn scalar(&self, name: &str) -> Option<Prior> {
-        self.0.index(name).and_then(|k| match &self.0.parameters[k].prior {
+    fn priors<T>(&self, owner: &Owner, role: &Role, prior: impl Fn(&ParameterPrior) -> Option<T>) -> Vec<T> {
+        self.0.of(owner, role).filter_map(|(_, parameter)| prior(&parameter.prior)).collect()
+    }
+
+    fn scalars(&self, owner: &Owner, role: &Role) -> Vec<Prior> {
+        self.priors(owner, role, |prior| match prior {
             ParameterPrior::Scalar(prior) => Some(prior.clone()),
             _ => None,
         })
     }
 
-    /// Priors whose names start like this, in order.
-    fn scalars(&self, start: &str) -> Vec<Prior> {
-        let named = self.0.parameters.iter().filter(|parameter| parameter.name.starts_with(start));
-        named.filter_map(|parameter| self.scalar(&parameter.name)).collect()
+    fn scalar(&self, owner: &Owner, role: &Role) -> Option<Prior> {
+        self.scalars(owner, role).pop()
     }
 
-    fn scales(&self, start: &str) -> Vec<ScalePrior> {
-        let named = self.0.parameters.iter().filter(|parameter| parameter.name.starts_with(start));
-        named
-            .filter_map(|parameter| match &parameter.prior {
-                ParameterPrior::Scale(prior) => Some(prior.clone()),
-                _ => None,
-            })
-            .collect()
-    }
-
-    fn matrix(&self, name: &str) -> Option<CovariancePrior> {
-        self.0.index(name).and_then(|k| match self.0.parameters[k].prior {
-            ParameterPrior::Matrix { matrix, .. } => Some(self.0.matrices[matrix].prior.clone()),
+    fn scales(&self, owner: &Owner, role: &Role) -> Vec<ScalePrior> {
+        self.priors(owner, role, |prior| match prior {
+            ParameterPrior::Scale(prior) => Some(prior.clone()),
             _ => None,
         })
+    }
+
+    fn matrix(&self, owner: &Owner) -> Option<CovariancePrior> {
+        let mut all = self.priors(owner, &Role::Cholesky, |prior| match prior {
+            ParameterPrior::Matrix { matrix, .. } => Some(self.0.matrices[*matrix].prior.clone()),
+            _ => None,
+        });
+        all.pop()
     }
 
     /// Kernels of a kind are numbered from the second on, in the order in which they stand.
@@ -93,28 +95,30 @@ impl Table<'_> {
             KernelSpec::Odd(kernel) => return self.kernel(kernel, d, used),
         };
         let count = used.entry(kind).and_modify(|count| *count += 1).or_insert(1);
-        let number = if *count == 1 { String::new() } else { count.to_string() };
-        let name = |parameter: &str| format!("f{}.{kind}{number}.{parameter}", d + 1);
+        let part = KernelPart { kind: kind.to_owned(), number: *count };
+        let owner = Owner::Kernel { state: d, part };
+        let one = |role: Role| self.scalar(&owner, &role);
+        let each = |role: Role| self.scalars(&owner, &role);
         match kernel {
             KernelSpec::SquaredExponential(spec)
             | KernelSpec::Matern12(spec)
             | KernelSpec::Matern32(spec)
             | KernelSpec::Matern52(spec) => {
-                spec.sigma_f = self.scalar(&name("sigma_f"));
-                spec.ell = self.scalars(&name("ell["));
+                spec.sigma_f = one(Role::Amplitude);
+                spec.ell = each(Role::LengthScale);
             }
             KernelSpec::RationalQuadratic(spec) => {
-                spec.sigma_f = self.scalar(&name("sigma_f"));
-                spec.ell = self.scalars(&name("ell["));
-                spec.alpha = self.scalar(&name("alpha"));
+                spec.sigma_f = one(Role::Amplitude);
+                spec.ell = each(Role::LengthScale);
+                spec.alpha = one(Role::Shape);
             }
             KernelSpec::Periodic(spec) => {
-                spec.sigma_f = self.scalar(&name("sigma_f"));
-                spec.ell = self.scalars(&name("ell["));
-                spec.period = self.scalars(&name("period["));
+                spec.sigma_f = one(Role::Amplitude);
+                spec.ell = each(Role::LengthScale);
+                spec.period = each(Role::Period);
             }
-            KernelSpec::Linear(spec) => spec.sigma = self.scalars(&name("sigma[")),
-            KernelSpec::Constant(spec) => spec.sigma = self.scalar(&name("sigma")),
+            KernelSpec::Linear(spec) => spec.sigma = each(Role::SlopeSd),
+            KernelSpec::Constant(spec) => spec.sigma = one(Role::LevelSd),
             KernelSpec::Sum(_) | KernelSpec::Product(_) | KernelSpec::Odd(_) => {}
         }
     }

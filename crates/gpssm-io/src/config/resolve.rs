@@ -1,6 +1,7 @@
 //! From a run file and a record to a problem.
 
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec};
+use gpssm::model::parameters::{Identity, Owner};
 use gpssm::model::spec::{FunctionSpec, Model, SensorSpec, StateSpec, TransitionSpec};
 use gpssm::sensor::family::Family;
 use gpssm::{Functions, KernelSpec, Problem, Settings, formula};
@@ -112,6 +113,9 @@ impl RunFile {
                 let (key, message) = file_key(&key, message, &config.model);
                 at(key, message)
             }
+            gpssm::Error::Parameter { identity, message } => {
+                at(owner_key(&identity, &config.model), format!("{identity}: {message}"))
+            }
             gpssm::Error::Formula { key, error } => {
                 let (key, message) = file_key(&key, error.to_string(), &config.model);
                 at(key, message)
@@ -154,15 +158,28 @@ fn check_calibration(calibration: Option<&Calibration>, n_y: usize) -> Result<()
     }
 }
 
+/// The key of a part of a state: of its own table, or of the whole model.
+fn state_key(d: usize, part: &str, config: &ModelConfig) -> String {
+    match config.state.is_empty() {
+        true => format!("model{part}"),
+        false => format!("model.state[{}]{part}", d + 1),
+    }
+}
+
+/// The key of the run file that an entry of theta comes from.
+fn owner_key(identity: &Identity, config: &ModelConfig) -> String {
+    match &identity.owner {
+        Owner::Kernel { state, .. } => state_key(*state, ".kernel", config),
+        Owner::Mean { state } => state_key(*state, ".mean", config),
+        Owner::ProcessNoise => "model.process_noise".to_owned(),
+        Owner::Sensor | Owner::SensorMean { .. } => "model.sensor".to_owned(),
+        Owner::User => format!("model.parameters.{identity}"),
+    }
+}
+
 /// The key of the run file for a place in the engine's description.
 fn file_key(key: &str, message: String, config: &ModelConfig) -> (String, String) {
-    let state = |d: &str, rest: &str| {
-        let d = d.parse::<usize>().unwrap_or(0);
-        match config.state.is_empty() {
-            true => format!("model{rest}"),
-            false => format!("model.state[{}]{rest}", d + 1),
-        }
-    };
+    let state = |d: &str, rest: &str| state_key(d.parse().unwrap_or(0), rest, config);
     if let Some((d, rest)) = key.strip_prefix("states[").and_then(|rest| rest.split_once(']')) {
         return (state(d, rest), message);
     }
@@ -172,21 +189,8 @@ fn file_key(key: &str, message: String, config: &ModelConfig) -> (String, String
     if let Some((i, rest)) = key.strip_prefix("symmetries[").and_then(|rest| rest.split_once(']')) {
         return (format!("model.symmetries[{}]{rest}", i.parse::<usize>().unwrap_or(0) + 1), message);
     }
-    // Entries of theta: f1.se.ell[x1], process_sd[x1], sensor_sd[y1], ...
-    let named = |place: String| (place, format!("{key}: {message}"));
-    let first = key.split('.').next().unwrap_or_default();
-    if let Some(number) = first.strip_prefix('f').and_then(|digits| digits.parse::<usize>().ok()) {
-        let part = if key.contains(".mean") { ".mean" } else { ".kernel" };
-        return named(state(&number.saturating_sub(1).to_string(), part));
-    }
-    if key.starts_with("process_") && key != "process_noise" {
-        return named("model.process_noise".to_owned());
-    }
     if key.starts_with("sensor.formulas") {
         return ("model.sensor".to_owned(), message);
-    }
-    if key.starts_with("sensor_") || key.starts_with("sensor.y") {
-        return named("model.sensor".to_owned());
     }
     (format!("model.{key}"), message)
 }

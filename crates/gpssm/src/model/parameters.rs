@@ -1,5 +1,7 @@
 //! The table of all hyper-parameters theta, in original units.
 
+mod identity;
+
 use serde::{Deserialize, Serialize};
 
 use super::covariance_prior::CovariancePrior;
@@ -7,6 +9,8 @@ use super::functions::Functions;
 use super::prior::{Prior, Support};
 use super::scale_prior::ScalePrior;
 use crate::error::Error;
+
+pub use identity::{Identity, Index, KernelPart, Owner, Quantity, Role, Unit};
 
 /// Prior of one entry of theta.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +42,9 @@ pub enum Coordinate {
 /// One entry of theta.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameter {
-    /// Its name in every output.
+    /// What it is.
+    pub identity: Identity,
+    /// Its name in every text, made from what it is.
     pub name: String,
     /// Its prior.
     pub prior: ParameterPrior,
@@ -88,27 +94,30 @@ impl ParameterTable {
         self.parameters.iter().position(|parameter| parameter.name == name)
     }
 
-    pub(crate) fn add(
-        &mut self,
-        name: String,
-        prior: Prior,
-        dims: &[usize],
-        sensor: bool,
-    ) -> Result<usize, Error> {
-        prior.validate().map_err(|error| Error::model(&name, error.to_string()))?;
+    /// Entries of a role, by index in theta and in its order; all indices of the role.
+    pub fn of<'a>(
+        &'a self,
+        owner: &'a Owner,
+        role: &'a Role,
+    ) -> impl Iterator<Item = (usize, &'a Parameter)> {
+        let entries = self.parameters.iter().enumerate();
+        entries.filter(move |(_, entry)| entry.identity.owner == *owner && entry.identity.role == *role)
+    }
+
+    /// Index of an entry that is what this says.
+    pub fn place(&self, identity: &Identity) -> Option<usize> {
+        self.parameters.iter().position(|parameter| parameter.identity == *identity)
+    }
+
+    pub(crate) fn add(&mut self, identity: Identity, prior: Prior) -> Result<usize, Error> {
+        prior.validate().map_err(|error| Error::parameter(&identity, error.to_string()))?;
         let coordinate =
             if prior.support() == Support::Positive { Coordinate::Log } else { Coordinate::Identity };
-        self.push(name, ParameterPrior::Scalar(prior), coordinate, dims, sensor)
+        self.push(identity, ParameterPrior::Scalar(prior), coordinate)
     }
 
     /// A parameter that must be positive: kernel scales, degrees of freedom.
-    pub(crate) fn add_positive(
-        &mut self,
-        name: String,
-        prior: Prior,
-        dims: &[usize],
-        sensor: bool,
-    ) -> Result<usize, Error> {
+    pub(crate) fn add_positive(&mut self, identity: Identity, prior: Prior) -> Result<usize, Error> {
         let allowed = match prior.support() {
             Support::Positive => true,
             Support::Interval(low, _) => low >= 0.0,
@@ -116,69 +125,67 @@ impl ParameterTable {
         };
         let fixed = prior.fixed_value();
         if fixed.map_or(!allowed, |value| value <= 0.0) {
-            return Err(Error::model(&name, "must be positive: give it a prior on positive numbers"));
+            return Err(Error::parameter(&identity, "must be positive: give it a prior on positive numbers"));
         }
-        self.add(name, prior, dims, sensor)
+        self.add(identity, prior)
     }
 
-    pub(crate) fn add_scale(
-        &mut self,
-        name: String,
-        prior: ScalePrior,
-        dims: &[usize],
-        sensor: bool,
-    ) -> Result<usize, Error> {
-        prior.validate().map_err(|error| Error::model(&name, error.to_string()))?;
+    /// The scale of noise.
+    pub(crate) fn add_scale(&mut self, identity: Identity, prior: ScalePrior) -> Result<usize, Error> {
+        prior.validate().map_err(|error| Error::parameter(&identity, error.to_string()))?;
         if prior.fixed_sd().is_some_and(|sd| sd <= 0.0) {
-            return Err(Error::model(
-                &name,
+            return Err(Error::parameter(
+                &identity,
                 "a noise of zero is not possible: the path would have no density",
             ));
         }
-        self.push(name, ParameterPrior::Scale(prior), Coordinate::Log, dims, sensor)
+        self.push(identity, ParameterPrior::Scale(prior), Coordinate::Log)
     }
 
+    /// The Cholesky factor of the covariance of noise in these quantities.
     pub(crate) fn add_matrix(
         &mut self,
-        name: &str,
+        owner: &Owner,
         prior: CovariancePrior,
-        n: usize,
-        dims: &[usize],
-        sensor: bool,
+        of: &[Quantity],
     ) -> Result<usize, Error> {
-        prior.validate(n).map_err(|error| Error::model(name, error.to_string()))?;
+        let n = of.len();
+        let factor = Identity::whole(owner.clone(), Role::Cholesky, Unit::NONE);
+        prior.validate(n).map_err(|error| Error::parameter(&factor, error.to_string()))?;
         let (first, matrix) = (self.len(), self.matrices.len());
         for row in 0..n {
             for column in 0..=row {
                 let coordinate = if row == column { Coordinate::Log } else { Coordinate::Identity };
-                let entry = ParameterPrior::Matrix { matrix, row, column };
-                let name = format!("{name}_chol[{},{}]", row + 1, column + 1);
-                self.push(name, entry, coordinate, dims, sensor)?;
+                let index = Index::Entry(of[row], of[column]);
+                let identity = Identity { index, unit: Unit::of(of[row]), ..factor.clone() };
+                let k = self.push(identity, ParameterPrior::Matrix { matrix, row, column }, coordinate)?;
+                // Every entry enters the transitions of all states.
+                self.parameters[k].dims = of.iter().filter_map(Quantity::state).collect();
             }
         }
         self.matrices.push(MatrixParameter { prior, n, first });
         Ok(matrix)
     }
 
+    /// One more entry. Where it enters follows from what it is; users' own are entered by those who use them.
     fn push(
         &mut self,
-        name: String,
+        identity: Identity,
         prior: ParameterPrior,
         coordinate: Coordinate,
-        dims: &[usize],
-        sensor: bool,
     ) -> Result<usize, Error> {
+        let name = identity.to_string();
         if self.index(&name).is_some() {
-            return Err(Error::model(&name, "two parameters have this name"));
+            return Err(Error::parameter(&identity, "two parameters have this name"));
         }
-        self.parameters.push(Parameter {
-            name,
-            prior,
-            coordinate,
-            dims: dims.to_vec(),
-            sensor,
-            function: false,
-        });
+        let dims = match (&identity.owner, identity.index) {
+            (Owner::Kernel { state, .. } | Owner::Mean { state }, _) => vec![*state],
+            (Owner::ProcessNoise, Index::At(Quantity::State(d))) => vec![d],
+            _ => Vec::new(),
+        };
+        let sensor = matches!(identity.owner, Owner::Sensor | Owner::SensorMean { .. });
+        let function = matches!(identity.owner, Owner::Mean { .. });
+        self.parameters.push(Parameter { identity, name, prior, coordinate, dims, sensor, function });
         Ok(self.len() - 1)
     }
 
@@ -190,7 +197,8 @@ impl ParameterTable {
                 ParameterPrior::Scale(scale) => &mut scale.prior,
                 ParameterPrior::Matrix { .. } => continue,
             };
-            prior.attach(functions).map_err(|error| Error::model(&parameter.name, error.to_string()))?;
+            let attached = prior.attach(functions);
+            attached.map_err(|error| Error::parameter(&parameter.identity, error.to_string()))?;
         }
         for matrix in &mut self.matrices {
             if let CovariancePrior::Lkj { sd, .. } = &mut matrix.prior {

@@ -27,8 +27,9 @@ impl Theta<'_> {
 
     /// L L' from the entries of `name`_chol.
     fn covariance(&self, name: &str) -> Vec<f64> {
+        let of = if name == "sensor" { 'y' } else { 'x' };
         let l = |i: usize, j: usize| {
-            if j > i { 0.0 } else { self.get(&format!("{name}_chol[{},{}]", i + 1, j + 1)) }
+            if j > i { 0.0 } else { self.get(&format!("{name}_chol[{of}{},{of}{}]", i + 1, j + 1)) }
         };
         [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(i, j)| (0..2).map(|k| l(i, k) * l(j, k)).sum()).to_vec()
     }

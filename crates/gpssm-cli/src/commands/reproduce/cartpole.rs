@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use gpssm::model::parameters::{Owner, Role};
 use gpssm::posterior::Posterior;
 use gpssm::posterior::predict::Target;
 use gpssm::{Points, Record, Sequence};
@@ -178,8 +179,8 @@ fn one_step(fitted: &Fitted, test: &Motion) -> Result<Vec<Predicted>, Failure> {
     let posterior = Posterior::new(&fitted.problem, &super::table1::thinned(&fitted.chains, 100))?;
     let found = posterior.predict_at(&points(test, TEST), Target::NextState)?;
     let predicted = |d: usize| {
-        let name = format!("sensor_sd[y{}]", d + 1);
-        let k = fitted.problem.table().index(&name).expect("every output has its noise");
+        let mut noise_sd = fitted.problem.table().of(&Owner::Sensor, &Role::NoiseSd);
+        let (k, _) = noise_sd.nth(d).expect("every output has its noise");
         let draws = posterior.draws();
         let noise = draws.iter().map(|draw| draw.weight * draw.theta[k].powi(2)).sum::<f64>();
         let sd: Vec<f64> = (0..TEST).map(|t| found.sd(t, d)).collect();

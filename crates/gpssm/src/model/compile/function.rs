@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Compiler;
 use crate::error::Error;
 use crate::function::{ScalarFunction, StateFunction, UserFunction};
+use crate::model::parameters::{Identity, Owner, Quantity, Role, Unit};
 use crate::model::spec::{FunctionSpec, Value};
 use crate::scaling::Scaling;
 
@@ -94,7 +95,7 @@ impl Compiler<'_> {
             FunctionSpec::Zero => Ok(CompiledFunction::Zero),
             FunctionSpec::Identity => Ok(CompiledFunction::Identity),
             FunctionSpec::Linear { a, b, offset } => {
-                self.linear(&key, &format!("f{}.mean", d + 1), a, b, offset, &[d], false)
+                self.linear(&key, &Owner::Mean { state: d }, Quantity::State(d), [a, b], offset)
             }
             FunctionSpec::Formula(text) => self.formula(&key, text, &[d], false),
             FunctionSpec::User(reference) => {
@@ -104,17 +105,14 @@ impl Compiler<'_> {
         }
     }
 
-    /// a . x + b . u + offset, with its numbers in theta.
-    #[expect(clippy::too_many_arguments, reason = "one call for mean functions, one for sensors")]
+    /// a . x + b . u + offset, with its numbers in theta; `value` is what it gives.
     pub(super) fn linear(
         &mut self,
         key: &str,
-        name: &str,
-        a: &[Value],
-        b: &[Value],
+        owner: &Owner,
+        value: Quantity,
+        [a, b]: [&[Value]; 2],
         offset: &Value,
-        dims: &[usize],
-        sensor: bool,
     ) -> Result<CompiledFunction, Error> {
         let (n_x, n_u) = (self.n_x(), self.model.n_u);
         if a.len() != n_x {
@@ -124,22 +122,16 @@ impl Compiler<'_> {
             return Err(Error::model(key, format!("{} coefficients for {n_u} inputs", b.len())));
         }
         let zero = Value::Known(0.0);
+        let unit = Unit::of(value);
         let mut weights = Vec::with_capacity(n_x + n_u);
         for c in 0..n_x + n_u {
-            let value = if c < n_x { &a[c] } else { b.get(c - n_x).unwrap_or(&zero) };
-            let component = self.component_name(c);
-            weights.push(self.table.add(format!("{name}[{component}]"), value.prior(), dims, sensor)?);
+            let coefficient = if c < n_x { &a[c] } else { b.get(c - n_x).unwrap_or(&zero) };
+            let at = Quantity::component(c, n_x);
+            let identity = Identity::at(owner.clone(), Role::Coefficient, at, unit.per(at));
+            weights.push(self.table.add(identity, coefficient.prior())?);
         }
-        let offset = self.table.add(format!("{name}.offset"), offset.prior(), dims, sensor)?;
-        for &place in weights.iter().chain([&offset]) {
-            self.table.parameters[place].function = !dims.is_empty();
-        }
+        let identity = Identity::whole(owner.clone(), Role::Offset, unit);
+        let offset = self.table.add(identity, offset.prior())?;
         Ok(CompiledFunction::Linear { weights, offset })
-    }
-
-    /// `x1`, `u2`, ...
-    pub(super) fn component_name(&self, c: usize) -> String {
-        let n_x = self.n_x();
-        if c < n_x { format!("x{}", c + 1) } else { format!("u{}", c - n_x + 1) }
     }
 }

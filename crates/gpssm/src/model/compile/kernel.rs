@@ -4,6 +4,7 @@ use super::Compiler;
 use crate::error::Error;
 use crate::kernel::{Kernel, Shape};
 use crate::model::kernel::{Active, KernelSpec};
+use crate::model::parameters::{Identity, KernelPart, Owner, Quantity, Role, Unit};
 use crate::model::prior::Prior;
 use crate::scaling::Scaling;
 
@@ -141,10 +142,9 @@ impl Compiler<'_> {
             }
         };
         let count = used.entry(kind).and_modify(|count| *count += 1).or_insert(1);
-        let prefix =
-            if *count == 1 { format!("f{}.{kind}", d + 1) } else { format!("f{}.{kind}{count}", d + 1) };
+        let part = KernelPart { kind: kind.to_owned(), number: *count };
         let components = self.components(active, d)?;
-        let mut place = Placer { compiler: self, prefix, d, scaled, components: &components };
+        let mut place = Placer { compiler: self, part, d, scaled, components: &components };
         Ok(match spec {
             KernelSpec::SquaredExponential(s) => {
                 place.stationary(StationaryShape::SquaredExponential, s.sigma_f.clone(), &s.ell)?
@@ -160,13 +160,13 @@ impl Compiler<'_> {
             }
             KernelSpec::RationalQuadratic(s) => {
                 let alpha = s.alpha.clone().unwrap_or(around(1.0));
-                let alpha = place.add("alpha", alpha)?;
+                let alpha = place.add(Role::Shape, alpha, Unit::NONE)?;
                 place.stationary(StationaryShape::RationalQuadratic { alpha }, s.sigma_f.clone(), &s.ell)?
             }
             KernelSpec::Periodic(s) => CompiledKernel::Periodic {
-                sigma_f: place.sigma("sigma_f", s.sigma_f.clone())?,
-                ell: place.each("ell", &s.ell, |_| around(1.0))?,
-                period: place.lengths("period", &s.period)?,
+                sigma_f: place.sigma(Role::Amplitude, s.sigma_f.clone())?,
+                ell: place.each(Role::LengthScale, &s.ell, |_| around(1.0), |_| Unit::NONE)?,
+                period: place.periods(&s.period)?,
                 components: components.clone(),
                 scaled,
             },
@@ -176,7 +176,7 @@ impl Compiler<'_> {
                 scaled,
             },
             KernelSpec::Constant(s) => {
-                CompiledKernel::Constant { sigma: place.sigma("sigma", s.sigma.clone())?, scaled }
+                CompiledKernel::Constant { sigma: place.sigma(Role::LevelSd, s.sigma.clone())?, scaled }
             }
             // Handled above.
             KernelSpec::Sum(_) | KernelSpec::Product(_) | KernelSpec::Odd(_) => {
@@ -241,47 +241,61 @@ fn around(median: f64) -> Prior {
 /// Enters the hyper-parameters of one kernel into the table.
 struct Placer<'a, 'b> {
     compiler: &'a mut Compiler<'b>,
-    prefix: String,
+    part: KernelPart,
     d: usize,
     scaled: bool,
     components: &'a [usize],
 }
 
 impl Placer<'_, '_> {
-    fn add(&mut self, name: &str, prior: Prior) -> Result<usize, Error> {
-        let name = format!("{}.{name}", self.prefix);
-        self.compiler.table.add_positive(name, prior, &[self.d], false)
+    fn owner(&self) -> Owner {
+        Owner::Kernel { state: self.d, part: self.part.clone() }
+    }
+
+    /// The unit of f, unless this is a factor that has none of its own.
+    fn unit(&self) -> Unit {
+        if self.scaled { Unit::of(Quantity::State(self.d)) } else { Unit::NONE }
+    }
+
+    /// The only hyper-parameter of a role.
+    fn add(&mut self, role: Role, prior: Prior, unit: Unit) -> Result<usize, Error> {
+        let identity = Identity::whole(self.owner(), role, unit);
+        self.compiler.table.add_positive(identity, prior)
     }
 
     /// A signal scale: by default the size of the state, or 1 for a factor that has none of its own.
-    fn sigma(&mut self, name: &str, given: Option<Prior>) -> Result<usize, Error> {
-        let unit = self.compiler.scaling.x.scale[self.d];
-        let default = if self.scaled { around(unit) } else { Prior::Fixed { value: 1.0 } };
-        self.add(name, given.unwrap_or(default))
+    fn sigma(&mut self, role: Role, given: Option<Prior>) -> Result<usize, Error> {
+        let size = self.compiler.scaling.x.scale[self.d];
+        let default = if self.scaled { around(size) } else { Prior::Fixed { value: 1.0 } };
+        self.add(role, given.unwrap_or(default), self.unit())
     }
 
     /// One hyper-parameter for each component.
     fn each(
         &mut self,
-        name: &str,
+        role: Role,
         given: &[Prior],
         default: impl Fn(usize) -> Prior,
+        unit: impl Fn(Quantity) -> Unit,
     ) -> Result<Vec<usize>, Error> {
-        let key = format!("{}.{name}", self.prefix);
+        let all = Identity::whole(self.owner(), role, Unit::NONE);
         let components = self.components;
-        let priors = Compiler::one_for_each(&key, given, components.len(), |i| default(components[i]))?;
+        let wrong = |message| Error::parameter(&all, message);
+        let priors = Compiler::one_for_each(given, components.len(), |i| default(components[i]), wrong)?;
+        let n_x = self.compiler.n_x();
         let mut places = Vec::with_capacity(priors.len());
         for (&c, prior) in components.iter().zip(priors) {
-            let component = self.compiler.component_name(c);
-            places.push(self.add(&format!("{name}[{component}]"), prior)?);
+            let at = Quantity::component(c, n_x);
+            let identity = Identity::at(all.owner.clone(), all.role.clone(), at, unit(at));
+            places.push(self.compiler.table.add_positive(identity, prior)?);
         }
         Ok(places)
     }
 
-    /// Lengths, by default of the size of their component.
-    fn lengths(&mut self, name: &str, given: &[Prior]) -> Result<Vec<usize>, Error> {
+    /// Periods, by default of the size of their component.
+    fn periods(&mut self, given: &[Prior]) -> Result<Vec<usize>, Error> {
         let scaling = self.compiler.scaling.clone();
-        self.each(name, given, |c| around(scaling.z_scale(c)))
+        self.each(Role::Period, given, |c| around(scaling.z_scale(c)), Unit::of)
     }
 
     /// Length-scales, by default twice the size of their component times the root of the number of components: typical
@@ -290,14 +304,15 @@ impl Placer<'_, '_> {
     fn length_scales(&mut self, given: &[Prior]) -> Result<Vec<usize>, Error> {
         let scaling = self.compiler.scaling.clone();
         let apart = 2.0 * (self.components.len() as f64).sqrt();
-        self.each("ell", given, |c| around(apart * scaling.z_scale(c)))
+        self.each(Role::LengthScale, given, |c| around(apart * scaling.z_scale(c)), Unit::of)
     }
 
     /// Slopes, by default such that a typical input makes a typical state.
     fn slopes(&mut self, given: &[Prior]) -> Result<Vec<usize>, Error> {
         let scaling = self.compiler.scaling.clone();
-        let unit = if self.scaled { scaling.x.scale[self.d] } else { 1.0 };
-        self.each("sigma", given, |c| around(unit / scaling.z_scale(c)))
+        let size = if self.scaled { scaling.x.scale[self.d] } else { 1.0 };
+        let unit = self.unit();
+        self.each(Role::SlopeSd, given, |c| around(size / scaling.z_scale(c)), |z| unit.per(z))
     }
 
     fn stationary(
@@ -308,7 +323,7 @@ impl Placer<'_, '_> {
     ) -> Result<CompiledKernel, Error> {
         Ok(CompiledKernel::Stationary {
             shape,
-            sigma_f: self.sigma("sigma_f", sigma_f)?,
+            sigma_f: self.sigma(Role::Amplitude, sigma_f)?,
             ell: self.length_scales(ell)?,
             components: self.components.to_vec(),
             scaled: self.scaled,

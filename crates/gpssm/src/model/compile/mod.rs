@@ -18,7 +18,7 @@ use super::covariance_prior::CovariancePrior;
 use super::dynamics::{DynamicsSpec, InducingSpec};
 use super::functions::Functions;
 use super::names::Scope;
-use super::parameters::ParameterTable;
+use super::parameters::{Identity, Owner, ParameterTable, Quantity, Role, Unit};
 use super::prior::Prior;
 use super::scale_prior::ScalePrior;
 use super::spec::{FunctionRef, InitialSpec, Model, ProcessNoiseSpec, TransitionSpec};
@@ -378,16 +378,16 @@ impl Compiler<'_> {
 
     /// One prior for each of `n` noise scales from none, one or n.
     fn one_for_each<T: Clone>(
-        key: &str,
         given: &[T],
         n: usize,
         default: impl Fn(usize) -> T,
+        key: impl FnOnce(String) -> Error,
     ) -> Result<Vec<T>, Error> {
         match given.len() {
             0 => Ok((0..n).map(default).collect()),
             1 => Ok(vec![given[0].clone(); n]),
             len if len == n => Ok(given.to_vec()),
-            len => Err(Error::model(key, format!("{len} priors where none, one or {n} are expected"))),
+            len => Err(key(format!("{len} priors where none, one or {n} are expected"))),
         }
     }
 
@@ -396,11 +396,13 @@ impl Compiler<'_> {
         let unit = |i: usize| self.scaling.x.scale[moving[i]];
         match &self.model.process_noise {
             ProcessNoiseSpec::Diagonal(given) => {
-                let priors = Self::one_for_each("process_noise", given, moving.len(), |i| {
-                    Self::default_scale(unit(i))
-                })?;
+                let default = |i| Self::default_scale(unit(i));
+                let wrong = |message| Error::model("process_noise", message);
+                let priors = Self::one_for_each(given, moving.len(), default, wrong)?;
                 let places = priors.into_iter().zip(&moving).map(|(prior, &d)| {
-                    self.table.add_scale(format!("process_sd[x{}]", d + 1), prior, &[d], false)
+                    let state = Quantity::State(d);
+                    let sd = Identity::at(Owner::ProcessNoise, Role::NoiseSd, state, Unit::of(state));
+                    self.table.add_scale(sd, prior)
                 });
                 Ok(CompiledNoise::Diagonal(places.collect::<Result<_, _>>()?))
             }
@@ -409,8 +411,8 @@ impl Compiler<'_> {
                     eta: 2.0,
                     sd: (0..moving.len()).map(|i| Self::default_scale(unit(i))).collect(),
                 });
-                let matrix = self.table.add_matrix("process", prior, moving.len(), &moving, false)?;
-                Ok(CompiledNoise::Full(matrix))
+                let of: Vec<Quantity> = moving.iter().map(|&d| Quantity::State(d)).collect();
+                Ok(CompiledNoise::Full(self.table.add_matrix(&Owner::ProcessNoise, prior, &of)?))
             }
         }
     }
@@ -489,9 +491,10 @@ impl Compiler<'_> {
         let model = self.model;
         let place = |name: &String| {
             let prior = model.parameters.get(name).ok_or_else(|| missing(key, "parameter", name))?;
-            let place = match self.table.index(name) {
+            let identity = Identity::user(name);
+            let place = match self.table.place(&identity) {
                 Some(place) => place,
-                None => self.table.add(name.clone(), prior.clone(), &[], false)?,
+                None => self.table.add(identity, prior.clone())?,
             };
             let parameter = &mut self.table.parameters[place];
             parameter.sensor |= sensor;
@@ -505,7 +508,7 @@ impl Compiler<'_> {
     }
 
     fn check_all_used(&self) -> Result<(), Error> {
-        match self.model.parameters.keys().find(|name| self.table.index(name).is_none()) {
+        match self.model.parameters.keys().find(|name| self.table.place(&Identity::user(name)).is_none()) {
             Some(name) => Err(Error::model(
                 format!("parameters.{name}"),
                 "is not used by any function or formula: use it or take it out",

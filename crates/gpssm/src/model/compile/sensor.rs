@@ -9,8 +9,9 @@ use crate::error::Error;
 use crate::function::ScalarFunction;
 use crate::linalg::small;
 use crate::model::covariance_prior::CovariancePrior;
-use crate::model::parameters::ParameterTable;
+use crate::model::parameters::{Identity, Owner, ParameterTable, Quantity, Role, Unit};
 use crate::model::prior::Prior;
+use crate::model::scale_prior::ScalePrior;
 use crate::model::spec::{Predictor, SensorNoiseSpec, SensorSpec, Value};
 use crate::record::Record;
 use crate::scaling::Scaling;
@@ -153,7 +154,6 @@ fn linear_gaussian(predictors: &[ScalarFunction], noise: SensorNoise, scaling: &
 impl Compiler<'_> {
     pub(super) fn sensor(&mut self, record: &Record) -> Result<CompiledSensor, Error> {
         let model = self.model;
-        let n_y = model.n_y;
         let kind = match &model.sensor {
             SensorSpec::Gaussian { mean, noise } => Kind::Gaussian {
                 predictors: self.predictors(mean)?,
@@ -162,16 +162,10 @@ impl Compiler<'_> {
             },
             SensorSpec::StudentT { mean, scale, dof } => {
                 let predictors = self.predictors(mean)?;
-                let unit = self.output_units(record);
-                let priors =
-                    Self::one_for_each("sensor.scale", scale, n_y, |k| Self::default_scale(unit[k]))?;
-                let scales = priors.into_iter().enumerate();
-                let scales = scales.map(|(k, prior)| {
-                    self.table.add_scale(format!("sensor_scale[y{}]", k + 1), prior, &[], true)
-                });
-                let scales = scales.collect::<Result<_, _>>()?;
+                let scales = self.sensor_scales("sensor.scale", &Role::NoiseScale, scale, record)?;
                 let dof = dof.clone().unwrap_or(Prior::Gamma { shape: 2.0, rate: 0.1 });
-                let dof = self.table.add_positive("sensor_dof".into(), dof, &[], true)?;
+                let identity = Identity::whole(Owner::Sensor, Role::DegreesOfFreedom, Unit::NONE);
+                let dof = self.table.add_positive(identity, dof)?;
                 Kind::Family { predictors, family: CompiledFamily::StudentT { scales, dof } }
             }
             SensorSpec::Poisson { log_rate } => {
@@ -180,7 +174,8 @@ impl Compiler<'_> {
             SensorSpec::NegativeBinomial { log_mean, size } => {
                 let predictors = self.predictors(log_mean)?;
                 let size = size.clone().unwrap_or(Prior::LogNormal { median: 10.0, sigma: 1.5 });
-                let size = self.table.add_positive("sensor_size".into(), size, &[], true)?;
+                let identity = Identity::whole(Owner::Sensor, Role::Size, Unit::NONE);
+                let size = self.table.add_positive(identity, size)?;
                 Kind::Family { predictors, family: CompiledFamily::NegativeBinomial { size } }
             }
             SensorSpec::Bernoulli { logit } => {
@@ -226,7 +221,13 @@ impl Compiler<'_> {
                 let rows = (0..n_y).map(|k| {
                     let d = d.get(k).map_or(&[][..], Vec::as_slice);
                     let offset = offset.get(k).unwrap_or(&Value::Known(0.0));
-                    self.linear(key, &format!("sensor.y{}", k + 1), &c[k], d, offset, &[], true)
+                    self.linear(
+                        key,
+                        &Owner::SensorMean { output: k },
+                        Quantity::Output(k),
+                        [&c[k], d],
+                        offset,
+                    )
                 });
                 rows.collect()
             }
@@ -260,18 +261,32 @@ impl Compiler<'_> {
         (0..self.model.n_y).map(|k| super::units::output_size(record, k).unwrap_or(1.0)).collect()
     }
 
+    /// One scale of the noise for each output.
+    fn sensor_scales(
+        &mut self,
+        key: &str,
+        role: &Role,
+        given: &[ScalePrior],
+        record: &Record,
+    ) -> Result<Vec<usize>, Error> {
+        let unit = self.output_units(record);
+        let wrong = |message| Error::model(key, message);
+        let priors = Self::one_for_each(given, unit.len(), |k| Self::default_scale(unit[k]), wrong)?;
+        let place = |(k, prior)| {
+            let output = Quantity::Output(k);
+            let identity = Identity::at(Owner::Sensor, role.clone(), output, Unit::of(output));
+            self.table.add_scale(identity, prior)
+        };
+        priors.into_iter().enumerate().map(place).collect()
+    }
+
     fn sensor_noise(&mut self, spec: &SensorNoiseSpec, record: &Record) -> Result<CompiledNoise, Error> {
         let n_y = self.model.n_y;
         let unit = self.output_units(record);
         match spec {
             SensorNoiseSpec::Diagonal(given) => {
-                let priors =
-                    Self::one_for_each("sensor.noise", given, n_y, |k| Self::default_scale(unit[k]))?;
-                let places = priors.into_iter().enumerate();
-                let places = places.map(|(k, prior)| {
-                    self.table.add_scale(format!("sensor_sd[y{}]", k + 1), prior, &[], true)
-                });
-                Ok(CompiledNoise::Diagonal(places.collect::<Result<_, _>>()?))
+                let places = self.sensor_scales("sensor.noise", &Role::NoiseSd, given, record)?;
+                Ok(CompiledNoise::Diagonal(places))
             }
             SensorNoiseSpec::Full(given) => {
                 // The mean of this inverse Wishart is its scale matrix.
@@ -283,7 +298,8 @@ impl Compiler<'_> {
                         })
                         .collect(),
                 });
-                Ok(CompiledNoise::Full(self.table.add_matrix("sensor", prior, n_y, &[], true)?))
+                let of: Vec<Quantity> = (0..n_y).map(Quantity::Output).collect();
+                Ok(CompiledNoise::Full(self.table.add_matrix(&Owner::Sensor, prior, &of)?))
             }
         }
     }
