@@ -200,6 +200,6 @@ fn priors_that_are_wrong_are_named() {
             let prior = CovariancePrior::InverseWishart { dof: 0.0, scale: vec![vec![1.0]] };
             m.process_noise = ProcessNoiseSpec::Full(Some(prior));
         },
-        "model: process: inverse_wishart prior: dof = 0, but it must be greater than the dimension minus one",
+        "model: process_chol: inverse_wishart prior: dof = 0, but it must be greater than the dimension minus one",
     );
 }
