@@ -258,7 +258,6 @@ def go_on(
     outcome = _run(job, progress_bar, executor, store)
     longer = result._with_chains(outcome, settings)
     longer.path = result.path if executor is None else None
-    longer.save_warmup = result.save_warmup
     return _finish(longer)
 
 

@@ -83,9 +83,9 @@ class Distilled:
         """What was lost against the mixture over all draws, on points that were not used in the fit."""
         return self._content["loss"]
 
-    def save(self, path: str | Path) -> None:
+    def save(self, out: str | Path) -> None:
         """Write the model to a file, as JSON."""
-        Path(path).write_text(self._text)
+        Path(out).write_text(self._text)
 
     @classmethod
     def load(cls, path: str | Path) -> Distilled:

@@ -9,20 +9,25 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 
 from . import _core
+from ._arguments import checked
 from ._chains import Chain, Draws, Outcome
 from ._choice import Choice
 from ._data import Data, Layout
 from ._settings import Sampler
-from ._using import Using
+from ._suggest import did_you_mean
+from ._tree import common_length, draws_tree
+from ._types import Floats, Table
+from ._using import ThinLoss, Using
 from .model import Model
 
 if TYPE_CHECKING:
+    import arviz as az
     import pandas as pd
 
 __all__ = ["Result", "open"]
@@ -48,9 +53,17 @@ class Result(Using):
     loss : dict or None
         What `thin` lost.
     choice : dict or None
-        What ``states="auto"`` tried and chose: ``trials``, ``chosen`` (an index), ``notes``.
+        What ``states="auto"`` tried and chose: ``trials``, ``chosen`` (an index), ``calibration``, ``notes``.
     interrupted : bool
         Whether the run was stopped before its end; `resume` goes on.
+
+    Examples
+    --------
+    >>> import numpy as np, gpssm
+    >>> y = np.sin(0.4 * np.arange(20))
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+    >>> result.n_draws, result.state_names, result.parameter_names[0]
+    (20, ['x'], 'f1.se.sigma_f')
     """
 
     def __init__(
@@ -64,7 +77,7 @@ class Result(Using):
         interrupted: bool = False,
     ) -> None:
         self.basis = basis
-        self.loss: dict[str, Any] | None = None
+        self.loss: ThinLoss | None = None
         self.choice: Choice | None = None
         self.path: Path | None = None
         self.save_warmup = False
@@ -83,13 +96,22 @@ class Result(Using):
         return self._problem.state_names
 
     @cached_property
-    def resolved(self) -> dict[str, Any]:
+    def resolved(self) -> Table:
         """The model with every default written out, as the engine has it."""
-        found: dict[str, Any] = json.loads(self._problem.model)
+        found: Table = json.loads(self._problem.model)
         return found
 
     def to_toml(self) -> str:
-        """Give the run file that leaves nothing open, as the program would write it."""
+        """Give the run file with every default written out, as the program would write it.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> print(result.to_toml().splitlines()[0])
+        [data]
+        """
         return self._problem.to_toml()
 
     @cached_property
@@ -100,12 +122,7 @@ class Result(Using):
     @cached_property
     def _complete(self) -> list[tuple[int, Draws]]:
         """Chains of equal length: of all choices the one with the most draws."""
-        lengths = sorted((len(chain.draws) for chain in self.chains), reverse=True)
-        if not lengths or lengths[0] == 0:
-            return []
-        best = max(range(len(lengths)), key=lambda k: (k + 1) * lengths[k])
-        n = lengths[best]
-        return [(c.chain, c.draws.head(n)) for c in self.chains if len(c.draws) >= n]
+        return common_length([(chain.chain, chain.draws) for chain in self.chains])
 
     @cached_property
     def posterior(self) -> xr.DataTree:
@@ -117,76 +134,27 @@ class Result(Using):
         rows otherwise; the coordinates ``sequence`` and ``time_value`` of observed_data and constant_data tell
         the label and the time of every row. After an interrupt, chains are cut to a common length; `chains` has
         all draws of each.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result.posterior["posterior"]["x"].sizes
+        Frozen({'chain': 2, 'draw': 10, 'time': 20, 'state': 1})
         """
-        groups: dict[str, xr.Dataset] = {}
-        posterior, stats = self._groups(self._complete)
-        groups["posterior"], groups["sample_stats"] = posterior, stats
-        groups["observed_data"], groups["constant_data"] = self._observed(), self._constant()
-        warmup = [(c.chain, c.warmup) for c in self.chains]
-        n = min((len(draws) for _, draws in warmup), default=0)
-        if n > 0 and self.save_warmup:
-            cut = [(number, draws.head(n)) for number, draws in warmup]
-            groups["warmup_posterior"], groups["warmup_sample_stats"] = self._groups(cut)
-        tree = xr.DataTree.from_dict(groups)
-        tree.attrs = {
-            "inference_library": "gpssm",
-            "inference_library_version": _core.VERSION,
-            "seed": self.sampler["seed"],
-            "tuning_steps": self.sampler["tune"],
-            "configuration": self.to_toml(),
-        }
-        return tree
+        return draws_tree(self)
 
-    def _time(self) -> dict[str, Any]:
-        """Index of the rows: times where they tell rows apart, else numbers, as ArviZ needs a unique index."""
-        time = np.concatenate(self.data.time)
-        return {"time": time if len(np.unique(time)) == len(time) else np.arange(len(time), dtype=np.float64)}
+    def to_arviz(self) -> xr.DataTree | az.InferenceData:
+        """Give the draws as the installed ArviZ wants them: a DataTree (1.x) or InferenceData (0.x).
 
-    def _rows(self) -> dict[str, Any]:
-        """Index, label and time of the rows; draws have the index alone, as ArviZ summarises no more than that."""
-        labels = np.repeat(self.data.sequences, [len(t) for t in self.data.time])
-        time = np.concatenate(self.data.time)
-        return {**self._time(), "sequence": ("time", labels), "time_value": ("time", time)}
-
-    def _groups(self, chains: list[tuple[int, Draws]]) -> tuple[xr.Dataset, xr.Dataset]:
-        n = len(chains[0][1]) if chains else 0
-        coords: dict[str, Any] = {"chain": [number for number, _ in chains], "draw": np.arange(n)}
-        draws = [d for _, d in chains]
-        variables: dict[str, Any] = {}
-        dims = ("chain", "draw")
-        for k, name in enumerate(self.parameter_names):
-            if not self._problem.parameter_fixed[k]:
-                variables[name] = (dims, np.stack([d.theta[:, k] for d in draws]) if draws else np.empty((0, 0)))
-        n_rows, n_x = self.data.n_rows, len(self.state_names)
-        paths = [np.concatenate(d.paths, axis=1) for d in draws]
-        x = np.stack(paths) if paths else np.empty((0, 0, n_rows, n_x))
-        variables["x"] = ((*dims, "time", "state"), x)
-        posterior = xr.Dataset(variables, {**coords, **self._time(), "state": self.state_names})
-        names = list(draws[0].statistics) if draws else []
-        stats = {name: (dims, np.stack([d.statistics[name] for d in draws])) for name in names}
-        if stats:
-            stats["lp"] = stats["log_joint"]
-        return posterior, xr.Dataset(stats, coords)
-
-    def _observed(self) -> xr.Dataset:
-        y = (("time", "output"), np.concatenate(self.data.y))
-        return xr.Dataset({"y": y}, {**self._rows(), "output": self.data.outputs})
-
-    def _constant(self) -> xr.Dataset:
-        variables: dict[str, Any] = {}
-        coords: dict[str, Any] = self._rows()
-        if self.data.u is not None:
-            variables["u"] = (("time", "input"), np.concatenate(self.data.u))
-            coords["input"] = self.data.inputs
-        if self._complete:
-            theta = self._complete[0][1].theta[0]
-            for k, name in enumerate(self.parameter_names):
-                if self._problem.parameter_fixed[k]:
-                    variables[name] = ((), theta[k])
-        return xr.Dataset(variables, coords)
-
-    def to_arviz(self) -> Any:
-        """Give the draws as the installed ArviZ wants them: a DataTree (1.x) or InferenceData (0.x)."""
+        Examples
+        --------
+        >>> import arviz as az, numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> table = az.summary(result.to_arviz(), var_names=["process_sd[x1]"])
+        """
         import arviz as az
 
         if int(az.__version__.split(".")[0]) >= 1:
@@ -194,8 +162,9 @@ class Result(Using):
         groups = {name: group.to_dataset() for name, group in self.posterior.children.items()}
         return az.InferenceData(**groups, attrs=dict(self.posterior.attrs))
 
+    @checked
     def summary(self, var_names: Sequence[str] | str | None = None, *, level: float = 0.9) -> pd.DataFrame:
-        """Estimates and diagnostics of every learned hyper-parameter, or of `var_names`.
+        """Estimates and diagnostics of every unknown hyper-parameter, or of `var_names`.
 
         Parameters
         ----------
@@ -209,6 +178,14 @@ class Result(Using):
         pandas.DataFrame
             mean, sd, interval, Monte Carlo standard error of the mean, effective sample sizes (bulk and tail)
             and R-hat, as ArviZ computes them.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> list(result.summary(level=0.8).columns[:4])
+        ['mean', 'sd', 'eti80_lb', 'eti80_ub']
         """
         import pandas as pd
 
@@ -220,11 +197,12 @@ class Result(Using):
         elif isinstance(var_names, str):
             var_names = [var_names]
         labels: list[str] = []
-        quantities: list[Any] = []
+        quantities: list[Floats] = []
         for name in var_names:
             if name not in posterior:
-                known = ", ".join(map(str, posterior.data_vars))
-                raise ValueError(f"var_names: there is no {name!r} among {known}")
+                names = [str(known) for known in posterior.data_vars]
+                hint = did_you_mean(name, names) or f" among {', '.join(names)}"
+                raise ValueError(f"var_names: there is no {name!r}{hint}")
             values = posterior[name]
             for index in np.ndindex(values.shape[2:]):
                 parts = [
@@ -240,12 +218,21 @@ class Result(Using):
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What a user should know about the run, in words; empty if nothing is wrong."""
+        """Warnings about convergence and the model; empty if nothing is wrong.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> len(result.warnings) > 0  # the run is far too short
+        True
+        """
         return _core.assess(self._problem, [c.draws._to_core() for c in self.chains])
 
     @property
     def n_draws(self) -> int:
-        """Draws of all chains."""
+        """Number of draws of all chains."""
         return sum(len(chain.draws) for chain in self.chains)
 
     def _headline(self) -> str:
@@ -273,6 +260,7 @@ class Result(Using):
             parts.append("<p>No warnings: chains agree, draws suffice.</p>")
         return "".join(parts)
 
+    @checked
     def resume(
         self,
         draws: int | None = None,
@@ -281,7 +269,7 @@ class Result(Using):
         progress_bar: bool = True,
         executor: Executor | None = None,
     ) -> Result:
-        """Go on with the chains until each has `draws` draws.
+        """Continue the chains until each has `draws` draws.
 
         The draws are those that a run without a stop would have given.
 
@@ -290,64 +278,100 @@ class Result(Using):
         draws : int, optional
             Draws of each chain in all; by default as many as the run was to have, or as many again if it is
             complete.
+        threads, progress_bar, executor
+            See `gpssm.fit`.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result.resume(15, progress_bar=False).n_draws
+        30
         """
         from ._fit import go_on
 
         return go_on(self, draws, threads=threads, progress_bar=progress_bar, executor=executor)
 
-    def save(self, path: str | Path) -> None:
+    def save(self, out: str | Path) -> None:
         """Write the run to a new folder: a Zarr store that `gpssm.open`, the program and xarray read.
 
         Models with Python functions can be saved; to open them, `gpssm.open` needs the model again.
+
+        Parameters
+        ----------
+        out : path
+            The folder.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.save(folder + "/run.zarr")
+        ...     gpssm.open(folder + "/run.zarr").n_draws
+        20
         """
         chains = [(c.chain, c.state, c.warmup._to_core(), c.draws._to_core()) for c in self.chains]
         if any(state is None for _, state, _, _ in chains):
             raise ValueError("save: a thinned result has no chains that could go on; save the whole result")
-        _core.save_run(str(path), self._problem, json.dumps(self.sampler), chains)
+        _core.save_run(str(out), self._problem, json.dumps(self.sampler), chains)
 
-    def report(self, path: str | Path | None = None, *, title: str = "gpssm") -> str:
+    @checked
+    def report(self, out: str | Path | None = None, *, title: str = "gpssm") -> str:
         """Write a report with figures: one HTML page that opens anywhere.
 
         Parameters
         ----------
-        path : path, optional
+        out : path, optional
             Where it is written; without it the page is only returned.
+        title : str
+            Title of the page.
 
         Returns
         -------
         str
             The page.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> page = result.report(title="Sine")
+        >>> "<title>Sine</title>" in page
+        True
         """
         facts = [("Run", self._headline()), ("Seed", str(self.sampler["seed"])), ("Version", _core.VERSION)]
         chains = [c.draws._to_core() for c in self.chains]
         page = _core.report(self._problem, chains, title, facts)
-        if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+        if out is not None:
+            Path(out).write_text(page, encoding="utf-8")
         return page
 
     def _with_chains(self, outcome: Outcome, sampler: Sampler) -> Result:
+        """The same run with more draws."""
         mine = {chain.chain: chain for chain in self.chains}
         for chain in outcome.chains:
             before = mine.get(chain.chain)
             mine[chain.chain] = chain if before is None else before.followed_by(chain)
         chains = list(mine.values())
         basis, interrupted = outcome.basis, outcome.interrupted
-        return Result(self.model, self.data, sampler, chains, basis=basis, interrupted=interrupted)
+        longer = Result(self.model, self.data, sampler, chains, basis=basis, interrupted=interrupted)
+        longer.choice, longer.save_warmup = self.choice, self.save_warmup
+        return longer
 
-    def __getstate__(self) -> dict[str, Any]:
-        kept = (
-            "model",
-            "data",
-            "sampler",
-            "chains",
-            "basis",
-            "interrupted",
-            "loss",
-            "path",
-            "save_warmup",
-            "choice",
-        )
-        return {name: self.__dict__[name] for name in kept}
+    def __getstate__(self) -> dict[str, object]:
+        """Everything but what is computed from the rest, when it is asked for."""
+        computed = {name for kind in type(self).__mro__ for name, value in vars(kind).items() if _is_cached(value)}
+        return {name: value for name, value in vars(self).items() if name not in computed}
+
+
+def _is_cached(attribute: object) -> bool:
+    """Whether an attribute of a class is a cached property."""
+    return isinstance(attribute, cached_property)
 
 
 def open(path: str | Path, model: Model | None = None) -> Result:

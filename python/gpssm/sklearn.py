@@ -6,13 +6,20 @@ inputs in the order of time.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import xarray as xr
 from sklearn.base import BaseEstimator
 
+from ._data import DataLike
 from ._fit import fit
+from .bases import BasisLike
+from .functions import FunctionLike
+from .kernels import KernelLike
+from .model import States
+from .priors import PriorLike
 from .result import Result
+from .sensors import SensorLike
 
 __all__ = ["GPSSM"]
 
@@ -44,12 +51,12 @@ class GPSSM(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        states: Any = None,
-        kernel: Any = None,
-        mean: Any = None,
-        sensor: Any = None,
-        parameters: Any = None,
-        dynamics: Any = None,
+        states: States | None = None,
+        kernel: KernelLike | None = None,
+        mean: FunctionLike | None = None,
+        sensor: SensorLike | None = None,
+        parameters: Mapping[str, PriorLike] | None = None,
+        dynamics: BasisLike | None = None,
         lags: int | None = None,
         draws: int | None = None,
         tune: int | None = None,
@@ -72,7 +79,7 @@ class GPSSM(BaseEstimator):  # type: ignore[misc]
         self.particles = particles
         self.threads = threads
 
-    def fit(self, y: Any, u: Any = None) -> GPSSM:
+    def fit(self, y: DataLike, u: DataLike | None = None) -> GPSSM:
         """Draw from the posterior given outputs and inputs.
 
         Returns
@@ -83,13 +90,17 @@ class GPSSM(BaseEstimator):  # type: ignore[misc]
         self.result_: Result = fit(y, u, progress_bar=False, **self.get_params(deep=False))
         return self
 
-    def simulate(self, u: Any = None, **arguments: Any) -> xr.Dataset:
+    def simulate(
+        self, u: DataLike | None = None, *, steps: int | None = None, paths: int = 1000, seed: int = 1
+    ) -> xr.Dataset:
         """Run the learned system freely; see `gpssm.Result.simulate`."""
-        return self._fitted().simulate(u, **arguments)
+        return self._fitted().simulate(u, steps=steps, paths=paths, seed=seed)
 
-    def score(self, y: Any, u: Any = None, **arguments: Any) -> float:
+    def score(
+        self, y: DataLike, u: DataLike | None = None, *, n_init: int = 0, paths: int = 1000, seed: int = 1
+    ) -> float:
         """R^2 of the median of a free run, averaged over the outputs; see `gpssm.Result.score`."""
-        sthreads = self._fitted().score(y, u, **arguments)
+        sthreads = self._fitted().score(y, u, n_init=n_init, paths=paths, seed=seed)
         return float(sthreads.loc["model", "r2"].mean())
 
     def _fitted(self) -> Result:

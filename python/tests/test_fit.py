@@ -1,6 +1,5 @@
 """Fitting: draws, their form, user functions, interrupts."""
 
-import pickle
 import subprocess
 import sys
 import textwrap
@@ -248,11 +247,6 @@ def test_interrupt_returns_what_was_drawn():
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0 and done.stdout.startswith("drawn"), done.stderr
-
-
-def test_results_can_be_pickled(result):
-    again = pickle.loads(pickle.dumps(result))
-    assert same(result, again)
 
 
 def test_missing_outputs_and_several_sequences(record):

@@ -1,0 +1,105 @@
+"""Draws as a DataTree in ArviZ's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from . import _core
+from ._chains import Draws
+
+if TYPE_CHECKING:
+    from .result import Result
+
+Numbered = list[tuple[int, Draws]]
+"""Chains with their numbers."""
+
+Coordinates = Mapping[Hashable, object]
+
+
+def common_length(chains: Numbered) -> Numbered:
+    """Chains of equal length: of all choices the one with the most draws."""
+    lengths = sorted((len(draws) for _, draws in chains), reverse=True)
+    if not lengths or lengths[0] == 0:
+        return []
+    best = max(range(len(lengths)), key=lambda k: (k + 1) * lengths[k])
+    n = lengths[best]
+    return [(number, draws.head(n)) for number, draws in chains if len(draws) >= n]
+
+
+def draws_tree(result: Result) -> xr.DataTree:
+    """All draws of a result; see `gpssm.Result.posterior`."""
+    posterior, stats = _groups(result, result._complete)
+    groups = {"posterior": posterior, "sample_stats": stats}
+    groups |= {"observed_data": _observed(result), "constant_data": _constant(result)}
+    warmup = [(chain.chain, chain.warmup) for chain in result.chains]
+    n = min((len(draws) for _, draws in warmup), default=0)
+    if n > 0 and result.save_warmup:
+        cut = [(number, draws.head(n)) for number, draws in warmup]
+        groups["warmup_posterior"], groups["warmup_sample_stats"] = _groups(result, cut)
+    tree = xr.DataTree.from_dict(groups)
+    tree.attrs = {
+        "inference_library": "gpssm",
+        "inference_library_version": _core.VERSION,
+        "seed": result.sampler["seed"],
+        "tuning_steps": result.sampler["tune"],
+        "configuration": result.to_toml(),
+    }
+    return tree
+
+
+def _time(result: Result) -> Coordinates:
+    """Index of the rows: times where they tell rows apart, else numbers, as ArviZ needs a unique index."""
+    time = np.concatenate(result.data.time)
+    return {"time": time if len(np.unique(time)) == len(time) else np.arange(len(time), dtype=np.float64)}
+
+
+def _rows(result: Result) -> Coordinates:
+    """Index, label and time of the rows; draws have the index alone, as ArviZ summarises no more than that."""
+    labels = np.repeat(result.data.sequences, [len(t) for t in result.data.time])
+    time = np.concatenate(result.data.time)
+    return {**_time(result), "sequence": ("time", labels), "time_value": ("time", time)}
+
+
+def _groups(result: Result, chains: Numbered) -> tuple[xr.Dataset, xr.Dataset]:
+    """Draws of hyper-parameters and states, and what happened in each sweep."""
+    draws = [d for _, d in chains]
+    n = len(draws[0]) if draws else 0
+    coords: Coordinates = {"chain": [number for number, _ in chains], "draw": np.arange(n)}
+    dims = ("chain", "draw")
+    posterior = xr.Dataset(coords={**coords, **_time(result), "state": result.state_names})
+    for k, name in enumerate(result.parameter_names):
+        if not result._problem.parameter_fixed[k]:
+            values = np.stack([d.theta[:, k] for d in draws]) if draws else np.empty((0, 0))
+            posterior[name] = (dims, values)
+    paths = [np.concatenate(d.paths, axis=1) for d in draws]
+    x = np.stack(paths) if paths else np.empty((0, 0, result.data.n_rows, len(result.state_names)))
+    posterior["x"] = ((*dims, "time", "state"), x)
+    stats = xr.Dataset(coords=coords)
+    for name in draws[0].statistics if draws else ():
+        stats[name] = (dims, np.stack([d.statistics[name] for d in draws]))
+    if "log_joint" in stats:
+        stats["lp"] = stats["log_joint"]
+    return posterior, stats
+
+
+def _observed(result: Result) -> xr.Dataset:
+    y = (("time", "output"), np.concatenate(result.data.y))
+    return xr.Dataset({"y": y}, {**_rows(result), "output": result.data.outputs})
+
+
+def _constant(result: Result) -> xr.Dataset:
+    """Inputs, and hyper-parameters that are known."""
+    found = xr.Dataset(coords=_rows(result))
+    if result.data.u is not None:
+        found = found.assign_coords(input=result.data.inputs)
+        found["u"] = (("time", "input"), np.concatenate(result.data.u))
+    if result._complete:
+        theta = result._complete[0][1].theta[0]
+        for k, name in enumerate(result.parameter_names):
+            if result._problem.parameter_fixed[k]:
+                found[name] = ((), theta[k])
+    return found
