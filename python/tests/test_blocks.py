@@ -18,7 +18,7 @@ from gpssm.blocks import (
     slice_update,
 )
 
-ORACLE = Path(__file__).parents[2] / "crates/gpssm/tests/fixtures/oracle.json"
+ORACLE = Path(__file__).parents[2] / "crates/gpssm-dev/fixtures/oracle.json"
 CASES = json.loads(ORACLE.read_text())["cases"]
 KERNELS = {
     "se": gpssm.SquaredExponential,

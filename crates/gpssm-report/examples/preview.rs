@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use gpssm::benchmark;
 use gpssm::model::spec::{Predictor, ProcessNoiseSpec, SensorSpec};
 use gpssm::posterior::Posterior;
 use gpssm::posterior::mixture::standard_quantile;
 use gpssm::posterior::predict::Target;
 use gpssm::{Functions, MemorySink, Model, Problem, Record, Sequence, Settings, sample};
+use gpssm_dev::benchmark;
 use gpssm_report::figures::{
     Coverage, Intervals, OneStepSeries, Series, SurfaceData, figure_calibration, figure_free_run,
     figure_one_step, figure_states, figure_surface,

@@ -24,7 +24,6 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use gpssm::benchmark::{self, Simulated};
 use gpssm::mcmc::settings::StartSettings;
 use gpssm::mcmc::sink::ChainDraws;
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
@@ -35,6 +34,7 @@ use gpssm::{
     Error, Functions, KernelSpec, MemorySink, Model, Phase, Prior, Problem, Progress, Settings, diagnostics,
     sample,
 };
+use gpssm_dev::benchmark::{self, Simulated};
 
 /// Smoothing errors of wrong sign patterns are 6 and more.
 const RIGHT: f64 = 6.0;

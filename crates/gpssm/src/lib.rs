@@ -59,7 +59,6 @@
 //! - [`diagnostics`]: R-hat, effective sample sizes, update rates
 //! - [`linalg`], [`points`], [`scaling`], [`random`]: what these stand on
 
-pub mod benchmark;
 pub mod convergence;
 pub mod diagnostics;
 pub mod dynamics;

@@ -21,8 +21,9 @@ use gpssm::model::spec::{
 };
 use gpssm::smc::filter::{FilterOptions, SharedPairs, conditional_filter};
 use gpssm::{Functions, KernelSpec, Model, Prior, Problem, Sequence};
+use gpssm_dev::normal;
 use paired::{Comparison, Replicate, compare};
-use plain::{Plain, draw_path, draw_weights, log_joint, normal};
+use plain::{Plain, draw_path, draw_weights, log_joint};
 use rand::Rng;
 use rand::rngs::ChaCha8Rng;
 

@@ -31,8 +31,10 @@ use gpssm::smc::filter::{FilterOptions, SharedPairs, StateSpace, conditional_fil
 use gpssm::smc::proposal::Proposal;
 use gpssm::smc::resampling::Resampling;
 use gpssm::{Functions, KernelSpec, Model, Prior, Problem, Sequence};
+use gpssm_dev::dense::{cholesky, dot, log_gaussian, whiten};
+use gpssm_dev::normal;
 use paired::{Comparison, Replicate, compare};
-use plain::{Plain, dot, draw_path, draw_weights, log_gaussian, log_joint, normal};
+use plain::{Plain, draw_path, draw_weights, log_joint};
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt};
 
@@ -351,9 +353,9 @@ fn twin(case: &Case, one_step: bool, replicate: &mut Replicate, rng: &mut ChaCha
             // Mean and variance of the last residual given those before it.
             path.push(vec![0.0]);
             let z = plain::points(&path, &[]);
-            let l = plain::cholesky(&plain::covariance(transition, basis, &z), t);
+            let l = cholesky(&plain::covariance(transition, basis, &z), t);
             let e = plain::residuals(transition, &path, &z);
-            let mut white = plain::whiten(&l, &e);
+            let mut white = whiten(&l, t, &e);
             white[t - 1] = normal(rng);
             path[t][0] = plain::mean(transition, 0, &z[t - 1]) + dot(&l[(t - 1) * t..], &white);
             next.push(path);

@@ -1,6 +1,5 @@
 //! The cold start through its public interface: what it estimates on the way, and whether it finds the right signs.
 
-use gpssm::benchmark;
 use gpssm::mcmc::start::{Start, find_start};
 use gpssm::model::orientation::orient;
 use gpssm::model::scale_prior::ScalePrior;
@@ -9,6 +8,7 @@ use gpssm::model::spec::{
     TransitionSpec, Value,
 };
 use gpssm::{Functions, Model, Prior, Problem, Record, Sequence, Settings};
+use gpssm_dev::benchmark;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;
 

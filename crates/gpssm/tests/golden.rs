@@ -1,10 +1,7 @@
 //! Golden values of the full GP from an independent dense implementation: one-step prediction (eq. 3),
 //! joint density (eq. 4), ancestor weights (eq. 8) and posterior of f (eq. 12).
 //!
-//! Conventions of `fixtures/oracle.json`: block order (time, dimension), m(x) = x, `var` is the signal
-//! variance and `ell` the length-scales over z = (x, u), one row for each state; `prefixes` are x_{0:t-1};
-//! `as_logw` is log p(x_{t:T} | prefix) as it stands, not normalised over the prefixes, and without the
-//! particles' own weights; `log_joint` lacks p(x_0).
+//! Conventions: see [`gpssm_dev::oracle`].
 //!
 //! Planted bugs that were seen to fail:
 //! - `one_step_prediction`: Sigma_t with a tenth of Q; x_0 cut from the history
@@ -22,92 +19,41 @@ use gpssm::dynamics::basis::features::BasisChoice;
 use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
 use gpssm::function::ScalarFunction;
 use gpssm::kernel::{Kernel, Shape};
-use serde::Deserialize;
+use gpssm_dev::oracle::{self, Case};
 
-type Rows = Vec<Vec<f64>>;
-
-#[derive(Deserialize)]
-struct Oracle {
-    cases: Vec<Case>,
+fn transition(case: &Case, noise: ProcessNoise) -> Transition {
+    assert_eq!(case.mean, "identity");
+    let shape = match case.kind.as_str() {
+        "se" => Shape::SquaredExponential,
+        "matern12" => Shape::Matern12,
+        "matern32" => Shape::Matern32,
+        "matern52" => Shape::Matern52,
+        other => panic!("unknown kernel {other}"),
+    };
+    let kernels = case.var.iter().zip(&case.ell);
+    Transition {
+        kernels: kernels.map(|(variance, ell)| Kernel::stationary(shape, *variance, ell)).collect(),
+        means: (0..case.nx).map(ScalarFunction::Component).collect(),
+        noise,
+        lags: vec![None; case.nx],
+        prior: FunctionPrior::Exact,
+    }
 }
 
-#[derive(Deserialize)]
-struct Case {
-    nx: usize,
-    kind: String,
-    mean: String,
-    t: usize,
-    #[serde(rename = "Q")]
-    q: Rows,
-    x: Rows,
-    u: Option<Rows>,
-    xs: Rows,
-    us: Option<Rows>,
-    prefixes: Vec<Rows>,
-    var: Vec<f64>,
-    ell: Rows,
-    mu_t: Vec<f64>,
-    #[serde(rename = "Sigma_t")]
-    sigma_t: Rows,
-    log_joint: f64,
-    as_logw: Vec<f64>,
-    f_mean: Rows,
-    f_cov: Rows,
-    inducing: Rows,
-    fic_mu_t: Vec<f64>,
-    #[serde(rename = "fic_Sigma_t")]
-    fic_sigma_t: Rows,
-    fic_log_joint: f64,
-    fic_as_logw: Vec<f64>,
-    fic_f_mean: Rows,
-    fic_f_cov: Vec<Rows>,
-}
-
-fn oracle() -> Vec<Case> {
-    let oracle: Oracle = serde_json::from_str(include_str!("fixtures/oracle.json")).unwrap();
-    assert_eq!(oracle.cases.len(), 7);
-    oracle.cases
-}
-
-impl Case {
-    fn transition(&self, noise: ProcessNoise) -> Transition {
-        assert_eq!(self.mean, "identity");
-        let shape = match self.kind.as_str() {
-            "se" => Shape::SquaredExponential,
-            "matern12" => Shape::Matern12,
-            "matern32" => Shape::Matern32,
-            "matern52" => Shape::Matern52,
-            other => panic!("unknown kernel {other}"),
-        };
-        let kernels = self.var.iter().zip(&self.ell);
-        Transition {
-            kernels: kernels.map(|(variance, ell)| Kernel::stationary(shape, *variance, ell)).collect(),
-            means: (0..self.nx).map(ScalarFunction::Component).collect(),
-            noise,
-            lags: vec![None; self.nx],
-            prior: FunctionPrior::Exact,
-        }
-    }
-
-    /// With the full matrix Q; and with its diagonal if it has no other entries.
-    fn transitions(&self) -> Vec<Transition> {
-        let diagonal: Vec<f64> = (0..self.nx).map(|d| self.q[d][d]).collect();
-        let is_diagonal = (0..self.nx).all(|a| (0..self.nx).all(|b| a == b || self.q[a][b] == 0.0));
-        let full = self.transition(ProcessNoise::Full(self.q.concat()));
-        let diagonal = is_diagonal.then(|| self.transition(ProcessNoise::Diagonal(diagonal)));
-        [full].into_iter().chain(diagonal).collect()
-    }
-
-    fn u(&self) -> &[Vec<f64>] {
-        self.u.as_deref().unwrap_or(&[])
-    }
+/// With the full matrix Q; and with its diagonal if it has no other entries.
+fn transitions(case: &Case) -> Vec<Transition> {
+    let diagonal: Vec<f64> = (0..case.nx).map(|d| case.q[d][d]).collect();
+    let is_diagonal = (0..case.nx).all(|a| (0..case.nx).all(|b| a == b || case.q[a][b] == 0.0));
+    let full = transition(case, ProcessNoise::Full(case.q.concat()));
+    let diagonal = is_diagonal.then(|| transition(case, ProcessNoise::Diagonal(diagonal)));
+    [full].into_iter().chain(diagonal).collect()
 }
 
 /// Runs a check on every case and every form of its Q.
 fn for_all(check: impl Fn(&Case, &Transition)) {
     let mut n_diagonal = 0;
-    for case in oracle() {
-        for transition in case.transitions() {
+    for case in oracle::cases() {
+        for transition in transitions(&case) {
             n_diagonal += usize::from(matches!(transition.noise, ProcessNoise::Diagonal(_)));
             check(&case, &transition);
         }
@@ -171,7 +117,7 @@ fn density_of_the_future() {
 #[test]
 fn posterior_of_f() {
     for_all(|case, transition| {
-        let u_star = case.us.as_deref().unwrap_or(&[]);
+        let u_star = case.us();
         let f = transition.f_posterior(&case.x, case.u(), &case.xs, u_star).unwrap();
         assert_relative(&f.mean, &case.f_mean.concat());
         assert_relative(&f.covariance, &case.f_cov.concat());
@@ -193,7 +139,7 @@ fn fully_independent_conditional() {
         let future = &case.x[case.t..];
         let log_w = transition.ancestor_log_weights(&case.prefixes, future, case.u()).unwrap();
         assert_absolute(&log_w, &case.fic_as_logw);
-        let u_star = case.us.as_deref().unwrap_or(&[]);
+        let u_star = case.us();
         let f = transition.f_posterior(&case.x, case.u(), &case.xs, u_star).unwrap();
         assert_relative(&f.mean, &case.fic_f_mean.concat());
         let width = case.xs.len() * case.nx;

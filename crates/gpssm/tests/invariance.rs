@@ -40,7 +40,6 @@ mod invariance {
     pub mod cases;
     pub mod functionals;
     pub mod gaussian_process;
-    pub mod matrix;
     pub mod models;
     pub mod mutant;
     pub mod paired;

@@ -12,7 +12,7 @@ use crate::args::{DemoArgs, Verbosity};
 use crate::commands::{fit, report};
 use crate::failure::{Failure, code};
 use crate::output::Output;
-use gpssm::benchmark::{self, Simulated};
+use gpssm_dev::benchmark::{self, Simulated};
 
 /// What is assumed about the benchmark: the paper's wrong "model B" as the mean of f.
 const MODEL: &str = include_str!("demo.toml");

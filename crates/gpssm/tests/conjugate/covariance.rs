@@ -2,12 +2,13 @@
 
 use gpssm::mcmc::conjugate::draw_covariance;
 use gpssm::model::covariance_prior::CovariancePrior;
+use gpssm_dev::dense::{log_determinant, log_gaussian_factored, lower_times, times_transposed};
+use gpssm_dev::normal;
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
-use std::f64::consts::PI;
 
 use crate::twin::{self, Mutant};
-use crate::{ACCEPT, DETECT, REPLICATES, largest, normal, relative_spread, rng, z_values};
+use crate::{ACCEPT, DETECT, REPLICATES, largest, relative_spread, rng, z_values};
 
 const N: usize = 3;
 const DOF: f64 = 8.0;
@@ -21,36 +22,8 @@ fn prior() -> CovariancePrior {
     CovariancePrior::InverseWishart { dof: DOF, scale: psi() }
 }
 
-pub fn cholesky(a: &[f64], n: usize) -> Vec<f64> {
-    let mut l = vec![0.0; n * n];
-    for i in 0..n {
-        for j in 0..=i {
-            let rest = a[i * n + j] - (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum::<f64>();
-            l[i * n + j] = if i == j { rest.sqrt() } else { rest / l[j * n + j] };
-        }
-    }
-    l
-}
-
-/// L v.
-pub fn multiply(l: &[f64], n: usize, v: &[f64]) -> Vec<f64> {
-    (0..n).map(|i| (0..=i).map(|k| l[i * n + k] * v[k]).sum()).collect()
-}
-
 fn square(l: &[f64]) -> Vec<f64> {
-    (0..N * N).map(|i| (0..N).map(|k| l[i / N * N + k] * l[i % N * N + k]).sum()).collect()
-}
-
-fn log_determinant(l: &[f64]) -> f64 {
-    2.0 * (0..N).map(|i| l[i * N + i].ln()).sum::<f64>()
-}
-
-fn log_gaussian(l: &[f64], e: &[f64]) -> f64 {
-    let mut white = [0.0; N];
-    for i in 0..N {
-        white[i] = (e[i] - (0..i).map(|k| l[i * N + k] * white[k]).sum::<f64>()) / l[i * N + i];
-    }
-    -0.5 * (white.iter().map(|w| w * w).sum::<f64>() + N as f64 * (2.0 * PI).ln() + log_determinant(l))
+    times_transposed(l, l, N)
 }
 
 #[test]
@@ -65,7 +38,7 @@ fn posterior_is_prior_times_likelihood() {
         let mut random = rng(7);
         let one = |_| {
             let l = prior().sample(&mut random, N).unwrap();
-            let likelihood: f64 = rows.iter().map(|e| log_gaussian(&l, e)).sum();
+            let likelihood: f64 = rows.iter().map(|e| log_gaussian_factored(&l, e)).sum();
             posterior(dof).log_density(&l, N) - prior().log_density(&l, N) - likelihood
         };
         (0..200).map(one).collect()
@@ -88,7 +61,7 @@ fn functionals(l: &[f64]) -> Vec<f64> {
     }
     out.extend(entries.map(|i| (r[i] * r[i]).ln_1p()));
     out.extend((0..N).map(|i| r[i * N + i].ln()));
-    out.push(log_determinant(l));
+    out.push(log_determinant(l, N));
     out
 }
 
@@ -97,7 +70,7 @@ fn residuals(l: &[f64], random: &mut ChaCha8Rng) -> Vec<f64> {
     let mut all = Vec::new();
     for _ in 0..ROWS {
         let white: Vec<f64> = (0..N).map(|_| normal(random)).collect();
-        all.extend(multiply(l, N, &white));
+        all.extend(lower_times(l, N, &white));
     }
     let mut blank = |e: f64| if random.random::<f64>() < 0.4 { f64::NAN } else { e };
     all.into_iter().map(&mut blank).collect()

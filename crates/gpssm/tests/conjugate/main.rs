@@ -8,9 +8,8 @@ mod covariance;
 mod twin;
 mod variance;
 
+use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
-use rand::{RngExt, SeedableRng};
-use rand_distr::StandardNormal;
 
 const REPLICATES: u64 = 20_000;
 /// A correct update exceeds this in one of 1.7 million tests.
@@ -20,10 +19,6 @@ const DETECT: f64 = 6.0;
 
 fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
-}
-
-fn normal(rng: &mut ChaCha8Rng) -> f64 {
-    rng.sample(StandardNormal)
 }
 
 /// Paired z of each functional over independent replicates of (before, after).

@@ -1,10 +1,9 @@
 //! The slow version of the inverse-Wishart update, with its planted bugs.
 
 use gpssm::model::covariance_prior::CovariancePrior;
+use gpssm_dev::dense::{cholesky, lower_times};
+use gpssm_dev::normal;
 use rand::rngs::ChaCha8Rng;
-
-use crate::covariance::{cholesky, multiply};
-use crate::normal;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mutant {
@@ -66,7 +65,7 @@ pub fn draw(
         if is(Mutant::MeanImputation) {
             white[seen.len()..].fill(0.0);
         }
-        let joint = multiply(&l, n, &white);
+        let joint = lower_times(&l, n, &white);
         for (i, &k) in order.iter().enumerate().skip(seen.len()) {
             e[k] = if is(Mutant::ZeroImputation) { 0.0 } else { joint[i] };
         }

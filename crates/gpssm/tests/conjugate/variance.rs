@@ -6,7 +6,8 @@ use rand_distr::{Distribution, Gamma};
 use statrs::function::gamma::checked_gamma_ur;
 use std::f64::consts::PI;
 
-use crate::{ACCEPT, DETECT, REPLICATES, largest, normal, relative_spread, rng, z_values};
+use crate::{ACCEPT, DETECT, REPLICATES, largest, relative_spread, rng, z_values};
+use gpssm_dev::normal;
 
 const SHAPE: f64 = 4.0;
 const SCALE: f64 = 0.6;

@@ -8,91 +8,12 @@ use gpssm::Points;
 use gpssm::dynamics::basis::features::BasisChoice;
 use gpssm::dynamics::basis::hilbert::HilbertChoice;
 use gpssm::dynamics::transition::Transition;
-use gpssm::function::ScalarFunction;
 use gpssm::kernel::{Kernel, Shape};
-use rand::RngExt;
+use gpssm_dev::dense::{cholesky, dot, log_gaussian, whiten};
+use gpssm_dev::normal;
+use gpssm_dev::reference::{function_value, kernel_value};
 use rand::rngs::ChaCha8Rng;
-use rand_distr::StandardNormal;
 use statrs::function::gamma::gamma;
-
-pub fn normal(rng: &mut ChaCha8Rng) -> f64 {
-    rng.sample(StandardNormal)
-}
-
-pub fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// Lower Cholesky factor, row-major.
-pub fn cholesky(a: &[f64], n: usize) -> Vec<f64> {
-    let mut l = vec![0.0; n * n];
-    for i in 0..n {
-        for j in 0..=i {
-            let rest = a[i * n + j] - (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum::<f64>();
-            l[i * n + j] = if i == j { rest.sqrt() } else { rest / l[j * n + j] };
-        }
-    }
-    l
-}
-
-/// L^{-1} b.
-pub fn whiten(l: &[f64], b: &[f64]) -> Vec<f64> {
-    let n = b.len();
-    let mut white = Vec::with_capacity(n);
-    for (i, b) in b.iter().enumerate() {
-        let known: f64 = (0..i).map(|k| l[i * n + k] * white[k]).sum();
-        white.push((b - known) / l[i * n + i]);
-    }
-    white
-}
-
-/// log N(b | 0, A).
-pub fn log_gaussian(a: &[f64], b: &[f64]) -> f64 {
-    let n = b.len();
-    let l = cholesky(a, n);
-    let white = whiten(&l, b);
-    let log_diagonal: f64 = (0..n).map(|i| l[i * n + i].ln()).sum();
-    -0.5 * dot(&white, &white) - log_diagonal - 0.5 * n as f64 * (2.0 * PI).ln()
-}
-
-/// k(a, b).
-pub fn value(kernel: &Kernel, a: &[f64], b: &[f64]) -> f64 {
-    match kernel {
-        Kernel::Stationary { shape, variance, components, ell } => {
-            let square: f64 = components.iter().zip(ell).map(|(&c, ell)| ((a[c] - b[c]) / ell).powi(2)).sum();
-            let r = square.sqrt();
-            let (r3, r5) = (3f64.sqrt() * r, 5f64.sqrt() * r);
-            variance
-                * match shape {
-                    Shape::SquaredExponential => (-0.5 * square).exp(),
-                    Shape::Matern12 => (-r).exp(),
-                    Shape::Matern32 => (1.0 + r3) * (-r3).exp(),
-                    Shape::Matern52 => (1.0 + r5 + 5.0 / 3.0 * square) * (-r5).exp(),
-                    Shape::RationalQuadratic { alpha } => (1.0 + square / (2.0 * alpha)).powf(-alpha),
-                }
-        }
-        Kernel::Periodic { variance, components, ell, period } => {
-            let term = |i: usize| {
-                let c = components[i];
-                ((PI * (a[c] - b[c]) / period[i]).sin() / ell[i]).powi(2)
-            };
-            variance * (-2.0 * (0..ell.len()).map(term).sum::<f64>()).exp()
-        }
-        Kernel::Linear { components, variance } => {
-            components.iter().zip(variance).map(|(&c, variance)| variance * a[c] * b[c]).sum()
-        }
-        Kernel::Constant { variance } => *variance,
-        Kernel::Sum(parts) => parts.iter().map(|part| value(part, a, b)).sum(),
-        Kernel::Product(parts) => parts.iter().map(|part| value(part, a, b)).product(),
-        Kernel::Odd(kernel) => {
-            let opposite = |z: &[f64]| z.iter().map(|z| -z).collect::<Vec<_>>();
-            let (far_a, far_b) = (opposite(a), opposite(b));
-            // The covariance of g(a) - g(-a) and g(b) - g(-b), halved twice.
-            let crossed = value(kernel, a, &far_b) + value(kernel, &far_a, b);
-            0.25 * (value(kernel, a, b) + value(kernel, &far_a, &far_b) - crossed)
-        }
-    }
-}
 
 /// A basis.
 #[derive(Clone, Debug)]
@@ -179,11 +100,12 @@ impl Plain {
         match self {
             Self::Fic(rows) | Self::Dtc(rows) => {
                 let rest = Kernel::Sum(rest);
-                let k: Vec<f64> = rows.iter().flat_map(|a| rows.iter().map(|b| value(&rest, a, b))).collect();
-                let at: Vec<f64> = rows.iter().map(|row| value(&rest, row, z)).collect();
-                let own = whiten(&cholesky(&k, rows.len()), &at);
+                let k: Vec<f64> =
+                    rows.iter().flat_map(|a| rows.iter().map(|b| kernel_value(&rest, a, b))).collect();
+                let at: Vec<f64> = rows.iter().map(|row| kernel_value(&rest, row, z)).collect();
+                let own = whiten(&cholesky(&k, rows.len()), rows.len(), &at);
                 if matches!(self, Self::Fic(_)) {
-                    extra = (value(&rest, z, z) - dot(&own, &own)).max(0.0);
+                    extra = (kernel_value(&rest, z, z) - dot(&own, &own)).max(0.0);
                 }
                 phi.extend(own);
             }
@@ -213,12 +135,7 @@ impl Plain {
 
 /// m_d(z).
 pub fn mean(transition: &Transition, d: usize, z: &[f64]) -> f64 {
-    match &transition.means[d] {
-        ScalarFunction::Zero => 0.0,
-        ScalarFunction::Component(c) => z[*c],
-        ScalarFunction::Linear { weights, offset } => offset + dot(weights, z),
-        _ => panic!("not a mean of these tests"),
-    }
+    function_value(&transition.means[d], z)
 }
 
 /// Covariance of x_{s+1} - m(z_s), ordered (time, dimension), with f integrated out; without basis the exact one.
@@ -233,7 +150,7 @@ pub fn covariance(transition: &Transition, basis: Option<&Plain>, z: &[Vec<f64>]
         for s in 0..z.len() {
             for r in 0..z.len() {
                 out[(s * p + d) * n + r * p + d] = match &features {
-                    None => value(kernel, &z[s], &z[r]),
+                    None => kernel_value(kernel, &z[s], &z[r]),
                     Some(features) => {
                         let own = if s == r { features[s].1 } else { 0.0 };
                         dot(&features[s].0, &features[r].0) + own
@@ -319,7 +236,7 @@ pub fn draw_weights(
     }
     (0..n).for_each(|i| precision[i * n + i] += 1.0);
     let l = cholesky(&precision, n);
-    let mut w = whiten(&l, &b);
+    let mut w = whiten(&l, n, &b);
     w.iter_mut().for_each(|w| *w += normal(rng));
     for i in (0..n).rev() {
         let known: f64 = (i + 1..n).map(|k| l[k * n + i] * w[k]).sum();

@@ -1,9 +1,10 @@
 //! The model with numbers, written down plainly and independently of the library: dense matrices, every
 //! density from its formula.
 
-use rand::RngExt;
+use gpssm_dev::dense::{cholesky, log_gaussian, lower_times, whiten};
+use gpssm_dev::normal;
 use rand::rngs::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal, StudentT};
+use rand_distr::{Distribution, StudentT};
 use statrs::function::gamma::ln_gamma;
 use std::f64::consts::PI;
 
@@ -49,41 +50,6 @@ pub struct Numbers {
 pub struct Plan {
     pub u: Vec<Vec<f64>>,
     pub missing: Vec<Vec<bool>>,
-}
-
-fn normal(rng: &mut ChaCha8Rng) -> f64 {
-    rng.sample(StandardNormal)
-}
-
-/// Lower Cholesky factor, row-major.
-pub fn cholesky(a: &[f64], n: usize) -> Vec<f64> {
-    let mut l = vec![0.0; n * n];
-    for i in 0..n {
-        for j in 0..=i {
-            let rest = a[i * n + j] - (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum::<f64>();
-            l[i * n + j] = if i == j { rest.sqrt() } else { rest / l[j * n + j] };
-        }
-    }
-    l
-}
-
-/// L^{-1} b for the leading rows that `b` has.
-pub fn whiten(l: &[f64], n: usize, b: &[f64]) -> Vec<f64> {
-    let mut white = Vec::with_capacity(b.len());
-    for (i, b) in b.iter().enumerate() {
-        let dot: f64 = (0..i).map(|k| l[i * n + k] * white[k]).sum();
-        white.push((b - dot) / l[i * n + i]);
-    }
-    white
-}
-
-/// log N(b | 0, A).
-pub fn log_gaussian(a: &[f64], b: &[f64]) -> f64 {
-    let n = b.len();
-    let l = cholesky(a, n);
-    let white = whiten(&l, n, b);
-    let log_diagonal: f64 = (0..n).map(|i| l[i * n + i].ln()).sum();
-    -0.5 * white.iter().map(|w| w * w).sum::<f64>() - log_diagonal - 0.5 * n as f64 * (2.0 * PI).ln()
 }
 
 /// z_t = (x_t, u_t), t = 0 .. T - 1 or T.
@@ -218,7 +184,7 @@ impl Numbers {
             SensorNoise::Gaussian(r) => {
                 let l = cholesky(r, n_y);
                 let white: Vec<f64> = (0..n_y).map(|_| normal(rng)).collect();
-                (0..n_y).map(|i| (0..=i).map(|k| l[i * n_y + k] * white[k]).sum()).collect()
+                lower_times(&l, n_y, &white)
             }
             SensorNoise::StudentT { scale, dof } => {
                 let t = StudentT::new(*dof).unwrap();

@@ -1,12 +1,9 @@
 //! The transition prior by dense matrices: every number comes from one joint Gaussian (eq. 4 of the paper).
 
-use gpssm::Points;
 use gpssm::dynamics::transition::{ProcessNoise, Transition};
-use gpssm::function::ScalarFunction;
-use gpssm::kernel::{Kernel, Shape};
 use gpssm::record::Sequence;
-
-use super::matrix::{cholesky, log_gaussian, whiten};
+use gpssm_dev::dense::{cholesky, log_gaussian, whiten};
+use gpssm_dev::reference::{function_value, kernel_value};
 
 /// z_s = (x_s, u_s) and x_{s+1}.
 #[derive(Clone)]
@@ -26,42 +23,6 @@ pub fn pairs_of(path: &[Vec<f64>], sequence: &Sequence) -> Vec<Pair> {
 pub struct Gaussian {
     pub mean: Vec<f64>,
     pub chol: Vec<f64>,
-}
-
-/// k(z, z').
-pub fn kernel_value(kernel: &Kernel, a: &[f64], b: &[f64]) -> f64 {
-    match kernel {
-        Kernel::Stationary { shape, variance, components, ell } => {
-            let r2: f64 = components.iter().zip(ell).map(|(&c, ell)| ((a[c] - b[c]) / ell).powi(2)).sum();
-            let r = r2.sqrt();
-            match shape {
-                Shape::SquaredExponential => variance * (-0.5 * r2).exp(),
-                Shape::Matern32 => variance * (1.0 + 3f64.sqrt() * r) * (-(3f64.sqrt()) * r).exp(),
-                _ => panic!("no case uses {shape:?}"),
-            }
-        }
-        Kernel::Linear { components, variance } => {
-            components.iter().zip(variance).map(|(&c, variance)| variance * a[c] * b[c]).sum()
-        }
-        Kernel::Sum(parts) => parts.iter().map(|part| kernel_value(part, a, b)).sum(),
-        _ => panic!("no case uses {kernel:?}"),
-    }
-}
-
-/// A function at one point.
-pub fn function_value(function: &ScalarFunction, z: &[f64]) -> f64 {
-    match function {
-        ScalarFunction::Zero => 0.0,
-        ScalarFunction::Component(c) => z[*c],
-        ScalarFunction::Linear { weights, offset } => {
-            offset + weights.iter().zip(z).map(|(w, z)| w * z).sum::<f64>()
-        }
-        ScalarFunction::User { function, shift, scale } => {
-            let mut value = [0.0];
-            function.function.evaluate(&Points::from_rows(z.len(), [z]), &function.parameters, &mut value);
-            (value[0] - shift) / scale
-        }
-    }
 }
 
 /// Q_{ab}.

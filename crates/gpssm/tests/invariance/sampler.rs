@@ -10,8 +10,9 @@ use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 
 use super::cases::Case;
-use super::gaussian_process::{Gaussian, function_value, kernel_value, moving, noise};
-use super::matrix::{cholesky, whiten};
+use super::gaussian_process::{Gaussian, moving, noise};
+use gpssm_dev::dense::{cholesky, whiten};
+use gpssm_dev::reference::{function_value, kernel_value};
 
 /// mean + L times standard normals, one for each component in order.
 pub fn sample_gaussian<R: Rng + ?Sized>(gaussian: &Gaussian, rng: &mut R) -> Vec<f64> {

@@ -8,8 +8,9 @@ use gpssm::sensor::family::Family;
 use gpssm::sensor::linear_gaussian::LinearGaussian;
 use statrs::function::gamma::ln_gamma;
 
-use super::gaussian_process::{Gaussian, function_value};
-use super::matrix::{cholesky, log_gaussian, times_transposed, whiten};
+use super::gaussian_process::Gaussian;
+use gpssm_dev::dense::{cholesky, log_gaussian, times_transposed, whiten};
+use gpssm_dev::reference::function_value;
 
 /// Components that are not missing.
 fn observed(y: &[f64]) -> Vec<usize> {

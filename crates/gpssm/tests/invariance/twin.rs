@@ -13,10 +13,10 @@ use rand::rngs::ChaCha8Rng;
 
 use super::cases::{Case, Proposal};
 use super::gaussian_process::{Gaussian, Pair, log_joint, noise, pairs_of, predict};
-use super::matrix::{cholesky, log_gaussian, times_transposed};
 use super::mutant::Mutant;
 use super::sampler::{Replicate, sample_gaussian, sample_initial};
 use super::sensors::{condition, log_density};
+use gpssm_dev::dense::{cholesky, log_gaussian, times_transposed};
 
 type Path = Vec<Vec<f64>>;
 

@@ -1,5 +1,5 @@
 //! With one draw and the noise known, prediction is standard GP regression: golden values of an independent dense
-//! implementation (see `golden.rs` beside this folder for the conventions).
+//! implementation (see [`gpssm_dev::oracle`] for the conventions).
 //!
 //! Seen failing with the paths of the draw shifted by one row, with Q left out of K~, and with internal units returned.
 
@@ -12,47 +12,10 @@ use gpssm::model::spec::{FunctionSpec, InitialSpec, ProcessNoiseSpec, StateSpec,
 use gpssm::posterior::WeightedDraw;
 use gpssm::posterior::predict::Target;
 use gpssm::{Functions, KernelSpec, Model, Points, Posterior, Problem, Sequence};
-use serde::Deserialize;
+use gpssm_dev::dense::cholesky;
+use gpssm_dev::oracle::{self, Case};
 
 use super::models::fixed;
-
-type Rows = Vec<Vec<f64>>;
-
-#[derive(Deserialize)]
-struct Oracle {
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    nx: usize,
-    kind: String,
-    #[serde(rename = "Q")]
-    q: Rows,
-    x: Rows,
-    u: Option<Rows>,
-    xs: Rows,
-    us: Option<Rows>,
-    var: Vec<f64>,
-    ell: Rows,
-    f_mean: Rows,
-    f_cov: Rows,
-    inducing: Rows,
-    fic_f_mean: Rows,
-    fic_f_cov: Vec<Rows>,
-}
-
-fn cholesky(a: &Rows) -> Rows {
-    let n = a.len();
-    let mut l = vec![vec![0.0; n]; n];
-    for i in 0..n {
-        for j in 0..=i {
-            let sum: f64 = a[i][j] - (0..j).map(|k| l[i][k] * l[j][k]).sum::<f64>();
-            l[i][j] = if i == j { sum.sqrt() } else { sum / l[j][j] };
-        }
-    }
-    l
-}
 
 /// The case as a user would meet it: a model, a record and one draw. `standardise` makes internal units differ.
 fn posterior(case: &Case, fic: bool, standardise: bool) -> Posterior {
@@ -104,7 +67,7 @@ fn posterior(case: &Case, fic: bool, standardise: bool) -> Posterior {
     let mut theta = super::models::known_theta(&problem);
     let first = problem.table().matrices[0].first;
     let mut at = first;
-    for (i, row) in cholesky(&case.q).iter().enumerate() {
+    for (i, row) in cholesky(&case.q.concat(), case.nx).chunks(case.nx).enumerate() {
         theta[at..at + i + 1].copy_from_slice(&row[..=i]);
         at += i + 1;
     }
@@ -118,13 +81,12 @@ fn close(actual: f64, expected: f64, scale: f64) {
 
 #[test]
 fn one_draw_is_gp_regression() {
-    let oracle: Oracle = serde_json::from_str(include_str!("../fixtures/oracle.json")).unwrap();
-    for case in &oracle.cases {
+    for case in &oracle::cases() {
         for standardise in [false, true] {
-            let us = case.us.clone().unwrap_or_default();
+            let us = case.us();
             let n = case.nx;
-            let f = posterior(case, false, standardise).predict(&case.xs, &us, Target::Function).unwrap();
-            let next = posterior(case, false, standardise).predict(&case.xs, &us, Target::NextState).unwrap();
+            let f = posterior(case, false, standardise).predict(&case.xs, us, Target::Function).unwrap();
+            let next = posterior(case, false, standardise).predict(&case.xs, us, Target::NextState).unwrap();
             for i in 0..case.xs.len() {
                 for d in 0..n {
                     let scale = case.var[d].sqrt().max(case.f_mean[i][d].abs());
@@ -138,7 +100,7 @@ fn one_draw_is_gp_regression() {
                 }
             }
             // Standardised inducing inputs are the same points; FIC must not notice either.
-            let fic = posterior(case, true, standardise).predict(&case.xs, &us, Target::Function).unwrap();
+            let fic = posterior(case, true, standardise).predict(&case.xs, us, Target::Function).unwrap();
             for i in 0..case.xs.len() {
                 for d in 0..n {
                     let scale = case.var[d].sqrt().max(case.fic_f_mean[i][d].abs());

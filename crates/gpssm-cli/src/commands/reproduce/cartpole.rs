@@ -19,11 +19,11 @@ use rand::{SeedableRng, rngs::ChaCha8Rng};
 use serde_json::json;
 
 use super::fitted::{Fitted, Task};
-use super::pendulum::{Motion, NAMES, State, UNITS, observe, simulate};
 use crate::args::Verbosity;
 use crate::failure::Failure;
 use crate::monitor::ProgressMode;
 use crate::table::{Table, number};
+use gpssm_dev::cart_pole::{Motion, NAMES, State, UNITS, observe, simulate};
 
 const TRAINING: usize = 100;
 const TEST: usize = 500;

@@ -13,7 +13,7 @@ use super::rows::ROWS;
 use crate::args::Verbosity;
 use crate::failure::Failure;
 use crate::monitor::ProgressMode;
-use gpssm::benchmark;
+use gpssm_dev::benchmark;
 
 /// Arguments of `gpssm reproduce figure1`.
 #[derive(Debug, Args)]

@@ -4,7 +4,6 @@ pub mod cache;
 pub mod cartpole;
 pub mod figure1;
 pub mod fitted;
-pub mod pendulum;
 pub mod real;
 pub mod rows;
 pub mod table1;

@@ -23,7 +23,7 @@ use super::rows::{ROWS, Row};
 use crate::args::Verbosity;
 use crate::failure::Failure;
 use crate::table::Table;
-use gpssm::benchmark::{self, Simulated};
+use gpssm_dev::benchmark::{self, Simulated};
 
 /// Arguments of `gpssm reproduce table1`.
 #[derive(Debug, Args)]

@@ -10,19 +10,19 @@
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;
 
-use crate::error::Error;
-use crate::model::kernel::{KernelSpec, LinearSpec, StationarySpec};
-use crate::model::prior::Prior;
-use crate::model::scale_prior::ScalePrior;
-use crate::model::spec::{
+use gpssm::error::Error;
+use gpssm::model::kernel::{KernelSpec, LinearSpec, StationarySpec};
+use gpssm::model::prior::Prior;
+use gpssm::model::scale_prior::ScalePrior;
+use gpssm::model::spec::{
     FunctionSpec, InitialSpec, Model, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
     TransitionSpec,
 };
-use crate::model::symmetry::{Orientation, Symmetry};
-use crate::points::Points;
-use crate::posterior::Posterior;
-use crate::posterior::predict::Target;
-use crate::record::{Record, Sequence};
+use gpssm::model::symmetry::{Orientation, Symmetry};
+use gpssm::points::Points;
+use gpssm::posterior::Posterior;
+use gpssm::posterior::predict::Target;
+use gpssm::record::{Record, Sequence};
 
 /// Transitions of a training record.
 pub const T: usize = 200;
