@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +32,15 @@ class Record(Protocol):
         """Outputs."""
 
 
+class DataKeys(TypedDict, total=False):
+    """Keys of the table ``data`` of a run file that say how rows of a record become rows of the model."""
+
+    u: Sequence[str]
+    every: int | None
+    input_lags: int | None
+    delay: int | None
+
+
 @dataclass(frozen=True)
 class Layout:
     """How the rows of a record become the rows of a model: past values of inputs as inputs, dead time, thinning.
@@ -41,11 +50,11 @@ class Layout:
     inputs : list of str
         Names of the inputs before past values were added; empty where none were.
     input_lags : int
-        Past values of each input that are inputs, too.
+        Number of past input values used as regressors.
     delay : int
-        Rows from an input to the first output that sees it.
+        Rows from an input to the first output that it acts on.
     every : int
-        One row of so many is kept.
+        Every k-th row is used.
     """
 
     inputs: tuple[str, ...] = ()
@@ -54,15 +63,15 @@ class Layout:
     every: int = 1
 
     @classmethod
-    def of(cls, keys: Mapping[str, Any]) -> Layout:
-        """From the table ``data`` of a run file."""
-        lags, delay = int(keys.get("input_lags") or 0), keys.get("delay")
-        delay, every = 1 if delay is None else int(delay), int(keys.get("every") or 1)
-        return cls(tuple(keys.get("u", ())) if (lags, delay) != (0, 1) else (), lags, delay, every)
+    def of(cls, keys: DataKeys, inputs: Sequence[str]) -> Layout:
+        """From keys of a run file and the names of the inputs."""
+        lags, delay, every = keys.get("input_lags") or 0, keys.get("delay"), keys.get("every") or 1
+        delay = 1 if delay is None else delay
+        return cls(tuple(inputs) if (lags, delay) != (0, 1) else (), lags, delay, every)
 
-    def keys(self, names: Sequence[str]) -> dict[str, Any]:
-        """The same as keys of a run file about inputs of these names."""
-        keys: dict[str, Any] = {"every": self.every} if self.every > 1 else {}
+    def keys(self) -> DataKeys:
+        """The same as keys of a run file."""
+        keys: DataKeys = {"every": self.every} if self.every > 1 else {}
         if self.inputs:
             keys |= {"u": list(self.inputs), "input_lags": self.input_lags, "delay": self.delay}
         return keys
@@ -160,7 +169,9 @@ DataLike = Data | Record | Channels | Sequence[Record | Channels]
 """Recorded outputs or inputs: see `as_data`."""
 
 
-def as_data(y: DataLike, u: DataLike | None = None, *, time: DataLike | None = None) -> Data:
+def as_data(
+    y: DataLike, u: DataLike | None = None, *, time: DataLike | None = None, dt: float | None = None
+) -> Data:
     """Make sequences of whatever holds outputs and inputs.
 
     Parameters
@@ -173,6 +184,8 @@ def as_data(y: DataLike, u: DataLike | None = None, *, time: DataLike | None = N
         Inputs, without missing values.
     time : array_like or list of them, optional
         Times of the rows; by default the index of a frame, or row numbers.
+    dt : float, optional
+        Sampling time, if there are no times.
 
     Returns
     -------
@@ -197,6 +210,10 @@ def as_data(y: DataLike, u: DataLike | None = None, *, time: DataLike | None = N
     else:
         steps = [None] * len(parts)
     outputs = [_table(part, _name("y", parts, s)) for s, part in enumerate(parts)]
+    if dt is not None:
+        if time is not None or not (dt > 0 and np.isfinite(dt)):
+            raise ValueError(f"dt: expected a positive number, without time beside it, not {dt!r}")
+        time = [float(dt) * np.arange(len(table.values)) for table in outputs]
     inputs = None
     if u is not None:
         u_parts = _sequences(u)

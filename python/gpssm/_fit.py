@@ -13,7 +13,7 @@ from . import _core
 from ._arguments import checked
 from ._chains import Job, Outcome, run_here, run_in
 from ._choice import Choice
-from ._data import Data, DataLike, Layout, as_data
+from ._data import Data, DataKeys, DataLike, Layout, as_data
 from ._progress import Bar
 from ._settings import Proposal, Resampling, Sampler, StartAt, merged, whole
 from ._types import Json
@@ -64,6 +64,10 @@ def fit(
     restarts: int | None = None,
     max_memory_mb: int | None = None,
     time: DataLike | None = None,
+    dt: float | None = None,
+    every: int | None = None,
+    input_lags: int | None = None,
+    delay: int | None = None,
     save_warmup: bool = False,
     progress_bar: bool | Callable[[int, str, int, int], None] = True,
     out: str | Path | None = None,
@@ -108,6 +112,15 @@ def fit(
         Memory limit in MB; larger runs are refused before they start.
     time : array_like, optional
         Times of the rows.
+    dt : float, optional
+        Sampling time, if there are no times.
+    every : int, optional
+        Use every k-th row of each sequence; 1 by default.
+    input_lags : int, optional
+        Number of past input values used as regressors; 0 by default.
+    delay : int, optional
+        Rows from an input to the first output that it acts on; 1 by default. `every`, `input_lags` and `delay` are
+        in ``result.data.layout`` and are applied to new records, too.
     save_warmup : bool
         Whether warm-up sweeps are shown in the tree of draws.
     progress_bar : bool or function
@@ -133,7 +146,8 @@ def fit(
     >>> result.posterior["posterior"]["x"].sizes["draw"]
     20
     """
-    data = as_data(y, u, time=time)
+    data = as_data(y, u, time=time, dt=dt)
+    rows = _row_keys(every, input_lags, delay)
     given = Parts(
         states=states,
         kernel=kernel,
@@ -158,7 +172,9 @@ def fit(
     wanted = merged(model.sampler, own)
     choice = None
     if model.is_open:
-        model, data, wanted, choice = choose(model, data, wanted)
+        model, data, wanted, choice = choose(model, data, wanted, rows)
+    elif rows:
+        data = Layout.of(rows, data.inputs).apply(data)
     full: Sampler = json.loads(model._problem(data, wanted).settings)
     plans: list[tuple[int, str | None]] = [(chain, None) for chain in range(full["chains"])]
     job = Job(model, data, full, plans)
@@ -189,16 +205,22 @@ def _model(model: ModelLike | None, given: Parts) -> Model:
     raise ValueError(f"model: expected a Model, a run file or a dictionary, not {model!r}")
 
 
-def choose(model: Model, data: Data, settings: Sampler) -> tuple[Model, Data, Sampler, Choice]:
+def _row_keys(every: int | None, input_lags: int | None, delay: int | None) -> DataKeys:
+    given = {"every": (every, 1), "input_lags": (input_lags, 0), "delay": (delay, 0)}
+    keys = {name: whole(name, value, least) for name, (value, least) in given.items() if value is not None}
+    return cast("DataKeys", keys)
+
+
+def choose(model: Model, data: Data, sampler: Sampler, keys: DataKeys) -> tuple[Model, Data, Sampler, Choice]:
     """Settle what ``states="auto"`` leaves open, as the program does: the model, its rows, settings, and why."""
-    found = json.loads(_core.choose(model._keys(data, settings), data.y, data.u, data._labels()))
-    parts, sampler, rows = (found.pop(name) for name in ("model", "sampler", "data"))
+    found = json.loads(_core.choose(model._keys(sampler, keys), data.y, data.u, data._labels()))
+    parts, settings, rows = (found.pop(name) for name in ("model", "sampler", "data"))
     choice: Choice = found
     if rows["rows"] is not None:
         first, last = rows["rows"]
         data = data._rows(first - 1, last)
-    layout = Layout.of({**rows, "u": data.inputs})
-    return model._settled(parts), layout.apply(data), merged(settings, sampler), choice
+    layout = Layout.of(rows, data.inputs)
+    return model._settled(parts), layout.apply(data), merged(sampler, settings), choice
 
 
 def _run(
@@ -278,6 +300,10 @@ class FitArguments(Parts, total=False):
     restarts: int | None
     max_memory_mb: int | None
     time: DataLike | None
+    dt: float | None
+    every: int | None
+    input_lags: int | None
+    delay: int | None
     save_warmup: bool
     progress_bar: bool | Callable[[int, str, int, int], None]
 

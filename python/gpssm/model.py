@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._arguments import checked
-from ._data import Data
+from ._data import Data, DataKeys
 from ._registry import Registry
 from ._settings import Sampler
 from ._suggest import refuse_unknown
@@ -285,18 +285,18 @@ class Model:
         """Check the model against data and fill in all defaults."""
         registry = self._registry
         return _core.Problem(
-            self._keys(data, sampler),
+            self._keys(sampler, data.layout.keys()),
             data.y,
             data.u,
             data._labels(),
             (registry.functions, registry.sensors, registry.initials, registry.priors),
         )
 
-    def _keys(self, data: Data, sampler: Sampler) -> str:
+    def _keys(self, sampler: Sampler, rows: DataKeys) -> str:
         """All keys of the run file, as JSON."""
         keys = {f"model.{name}": value for name, value in self._table.items()}
         keys |= {f"sampler.{name}": value for name, value in cast("Table", sampler).items()}
-        keys |= {f"data.{name}": value for name, value in data.layout.keys(data.inputs).items()}
+        keys |= {f"data.{name}": value for name, value in cast("Table", rows).items()}
         return json.dumps(keys)
 
 

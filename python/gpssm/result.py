@@ -18,7 +18,7 @@ from . import _core
 from ._arguments import checked
 from ._chains import Chain, Draws, Outcome
 from ._choice import Choice
-from ._data import Data, Layout
+from ._data import Data, DataKeys, Layout
 from ._settings import Sampler
 from ._suggest import did_you_mean
 from ._tree import common_length, draws_tree
@@ -395,6 +395,7 @@ def open(path: str | Path, model: Model | None = None) -> Result:
     True
     """
     found = _core.open_run(str(path))
+    keys: DataKeys = tomllib.loads(found["configuration"]).get("data", {})
     outputs, inputs, sequences, time = found["labels"]
     data = Data(
         list(found["y"]),
@@ -403,7 +404,7 @@ def open(path: str | Path, model: Model | None = None) -> Result:
         outputs,
         inputs,
         sequences,
-        Layout.of(tomllib.loads(found["configuration"]).get("data", {})),
+        Layout.of(keys, keys.get("u", ())),
     )
     stored = Model.from_toml(found["configuration"])
     chains = [Chain._from_core({**chain, "start_log_marginal_likelihood": None}) for chain in found["chains"]]

@@ -81,3 +81,26 @@ def test_without_inputs_and_too_short(record):
     assert "too short" in short.choice["notes"][0] and short.state_names == ["x"]
     with pytest.raises(ValueError, match="'auto', not 'automatic'"):
         gpssm.Model("automatic")
+
+
+# Seen to fail: the rows of new records left as they are.
+def test_rows_may_be_given(delayed):
+    y, u = delayed
+    result = gpssm.fit(y, u, lags=1, input_lags=1, delay=2, every=2, dt=0.5, **SHORT)
+    layout = result.data.layout
+    assert (layout.input_lags, layout.delay, layout.every) == (1, 2, 2)
+    assert result.data.inputs == ["u1[-1]", "u1[-2]"] and result.data.n_rows == 45
+    np.testing.assert_array_equal(result.data.time[0][:3], [0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(result.data.u[0][5], [u[8], u[6]])
+    assert result.simulate(u, paths=5).sizes["time"] == 45
+    with pytest.raises(ValueError, match="every: 0 is too small"):
+        gpssm.fit(y, u, every=0)
+    with pytest.raises(ValueError, match="dt: expected a positive number"):
+        gpssm.fit(y, u, dt=-1.0)
+
+
+# Seen to fail: the keys not handed on, so that all delays are tried.
+def test_what_is_given_is_not_chosen(delayed):
+    result = gpssm.fit(*delayed, states="auto", delay=3, every=1, **SHORT)
+    assert result.data.layout.delay == 3
+    assert all("delay 3, every 1" in trial["candidate"] for trial in result.choice["trials"])

@@ -434,11 +434,8 @@ pub(crate) fn file_and_data(
 ) -> PyResult<(RunFile, Data)> {
     let mut file = RunFile::new();
     for (key, value) in from_json::<serde_json::Map<String, serde_json::Value>>("arguments", keys)? {
-        // Errors name the argument, which is called otherwise in one case.
-        let option = match key.as_str() {
-            "model.sensor" => "observation".to_owned(),
-            _ => key.rsplit('.').next().unwrap_or(&key).to_owned(),
-        };
+        // Errors name the argument.
+        let option = key.rsplit('.').next().unwrap_or(&key).to_owned();
         if let Some(value) = to_toml(value) {
             file.put(&key, value, &option).map_err(config_error)?;
         }

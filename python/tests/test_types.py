@@ -1,0 +1,70 @@
+"""Types as a user sees them: misspelt and wrong arguments are found before anything runs."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("mypy")
+
+GOOD = """
+import numpy as np
+import gpssm
+from gpssm import plot
+
+y, u = np.zeros(9), np.zeros((9, 1))
+model = gpssm.Model(2, kernel=gpssm.Matern32(ell=[1.0, gpssm.Gamma(2.0, 1.0)]) + gpssm.Linear(), sensor="poisson")
+result = gpssm.fit([y, y], [u, u], model=model, draws=3, progress_bar=False)
+other = gpssm.fit(y.tolist(), states=[gpssm.Gp(), gpssm.Lag("x1")], process_noise=gpssm.OnVariance("gamma(2, 1)"))
+run = result.simulate(u, y=y, n_init=3, initial=("last", 0))
+plot.intervals(run, y)
+noise: float = result.sampler["draws"] + other.chains[0].draws.theta[0, 0]
+names: list[str] = result.state_names + result.warnings
+several = gpssm.fit_many([(y, u), (y, u)], threads=2, lags=1)
+"""
+
+# Each line and a part of what is said about it.
+BAD = {
+    'gpssm.fit([1.0], kernal="se")': '"kernal"',
+    'gpssm.fit([1.0], proposal="best")': '"proposal"',
+    "gpssm.fit([1.0], kernel=3)": '"kernel"',
+    "gpssm.fit_many([[1.0]], thread=2)": '"thread"',
+    "gpssm.Model(states=2.5)": '"states"',
+    "gpssm.Model(sensors=None)": '"sensors"',
+    'gpssm.Model(sampler={"draw": 3})': '"sampler"',
+    "gpssm.Matern32(sigma=1.0)": '"sigma"',
+    'gpssm.FIC(mode="exact")': '"mode"',
+    "gpssm.Lag(0)": '"Lag"',
+    "gpssm.Gaussian(scale=1.0)": '"scale"',
+    "gpssm.Normal(median=0.0, sd=1.0)": '"median"',
+    "gpssm.open('run.zarr').simulate(path=3)": '"path"',
+    "gpssm.open('run.zarr').filter([1.0], particle=3)": '"particle"',
+    "gpssm.open('run.zarr').thin(3, method='best')": '"method"',
+}
+
+
+def check(text, tmp_path):
+    (tmp_path / "program.py").write_text(text)
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--no-error-summary",
+        "--cache-dir",
+        str(tmp_path / "cache"),
+    ]
+    done = subprocess.run([*command, "program.py"], cwd=tmp_path, capture_output=True, text=True)
+    return [line for line in done.stdout.splitlines() if "error" in line]
+
+
+# Seen to fail: arguments as **options; Any in place of the unions.
+def test_good_programs_pass_and_bad_lines_do_not(tmp_path):
+    bad = GOOD + "".join(f"{line}\n" for line in BAD)
+    found = check(bad, tmp_path)
+    first = GOOD.count("\n") + 1
+    numbers = {first + k: line for k, line in enumerate(BAD)}
+    said = {int(line.split(":")[1]): line for line in found}
+    assert set(said) == set(numbers), "\n".join(found)
+    for number, line in numbers.items():
+        assert BAD[line] in said[number], said[number]
