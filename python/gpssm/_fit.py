@@ -13,7 +13,8 @@ from . import _core
 from ._arguments import checked
 from ._chains import Job, Outcome, run_here, run_in
 from ._choice import Choice
-from ._data import Data, DataKeys, DataLike, Layout, as_data
+from ._data import Data, DataLike, as_data
+from ._layout import DataKeys, Layout
 from ._progress import Bar
 from ._settings import Proposal, Resampling, Sampler, StartAt, merged, whole
 from ._types import Json
@@ -174,7 +175,7 @@ def fit(
     if model.is_open:
         model, data, wanted, choice = choose(model, data, wanted, rows)
     elif rows:
-        data = Layout.of(rows, data.inputs).apply(data)
+        data = data._with_layout(Layout.of(rows, data.inputs))
     full: Sampler = json.loads(model._problem(data, wanted).settings)
     plans: list[tuple[int, str | None]] = [(chain, None) for chain in range(full["chains"])]
     job = Job(model, data, full, plans)
@@ -220,7 +221,7 @@ def choose(model: Model, data: Data, sampler: Sampler, keys: DataKeys) -> tuple[
         first, last = rows["rows"]
         data = data._rows(first - 1, last)
     layout = Layout.of(rows, data.inputs)
-    return model._settled(parts), layout.apply(data), merged(sampler, settings), choice
+    return model._settled(parts), data._with_layout(layout), merged(sampler, settings), choice
 
 
 def _run(

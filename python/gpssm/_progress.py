@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any, Protocol
+from typing import Protocol, cast
 
-WORDS = {"start": "looking for a start", "tune": "warm-up", "sample": "sampling"}
+WORDS = {"start": "searching for a start", "tune": "warm-up", "sample": "sampling"}
 
 
 class Progress(Protocol):
@@ -17,6 +17,13 @@ class Progress(Protocol):
 
     def close(self) -> None:
         """Finish."""
+
+
+class Display(Protocol):
+    """Output of a notebook that can be updated."""
+
+    def update(self, data: dict[str, str], *, raw: bool) -> None:
+        """Replace what is shown."""
 
 
 class Bar:
@@ -90,7 +97,7 @@ def _clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
 
 
-def _notebook_handle() -> Any:
+def _notebook_handle() -> Display | None:
     """Give a display that can be updated, in a notebook."""
     module = sys.modules.get("IPython")
     if module is None:
@@ -100,4 +107,4 @@ def _notebook_handle() -> Any:
         return None
     from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
 
-    return display({"text/plain": ""}, raw=True, display_id=True)
+    return cast("Display", display({"text/plain": ""}, raw=True, display_id=True))

@@ -15,8 +15,10 @@ from numpy.typing import ArrayLike
 from . import _core
 from ._arguments import checked
 from ._chains import Chain, Draws
-from ._data import Data, DataLike, Layout, as_data, as_points
+from ._data import Data, DataLike, as_data
+from ._layout import Layout
 from ._settings import Proposal, Sampler
+from ._tables import as_points
 from ._types import Floats
 from .distilled import Distilled
 from .model import Model
@@ -82,7 +84,7 @@ class Using:
                     f"y has {data.n_y} outputs and u {data.n_u} inputs, "
                     f"the model has {self.data.n_y} and {self._n_u}"
                 )
-            data = own.apply(data)
+            data = data._with_layout(own)
         return data, data.y[0], None if data.u is None else data.u[0]
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core
-from ._data import as_points
+from ._tables import as_points
 from ._types import Floats
 
 __all__ = ["Distilled"]

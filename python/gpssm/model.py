@@ -13,7 +13,8 @@ import numpy as np
 
 from . import _core
 from ._arguments import checked
-from ._data import Data, DataKeys
+from ._data import Data
+from ._layout import DataKeys
 from ._registry import Registry
 from ._settings import Sampler
 from ._suggest import refuse_unknown

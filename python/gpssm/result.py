@@ -18,7 +18,8 @@ from . import _core
 from ._arguments import checked
 from ._chains import Chain, Draws, Outcome
 from ._choice import Choice
-from ._data import Data, DataKeys, Layout
+from ._data import Data
+from ._layout import DataKeys, Layout
 from ._settings import Sampler
 from ._suggest import did_you_mean
 from ._tree import common_length, draws_tree

@@ -3,6 +3,8 @@
 import copy
 import inspect
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +12,9 @@ from conftest import QUICK
 from test_fit import MODELS, same
 
 import gpssm
-from gpssm._data import Layout
 from gpssm._fit import FitArguments
+from gpssm._layout import Layout
+from gpssm._settings import Sampler
 from gpssm._text import Part
 
 
@@ -227,6 +230,21 @@ def test_layouts_and_small_models_can_be_pickled(result):
 def test_misspelt_names_are_refused_with_a_suggestion(result, call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call(result)
+
+
+OPTIONS = Path(__file__).parents[2] / "crates/gpssm-io/src/config/options.rs"
+
+
+# Seen to fail: an argument named otherwise than its option.
+def test_arguments_have_the_names_of_the_program():
+    options = re.findall(r'^    option\("--([a-z-]+)", "([a-z_.]+)"', OPTIONS.read_text(), re.MULTILINE)
+    assert len(options) > 20
+    # Columns and rows of a file: in Python these are arrays and their slices.
+    of_files = {"sequence", "rows"}
+    names = {option.replace("-", "_") for option, _ in options} - of_files
+    assert names <= set(inspect.signature(gpssm.fit).parameters)
+    sampler = {key.removeprefix("sampler.") for _, key in options if key.startswith("sampler.")}
+    assert sampler <= set(Sampler.__annotations__)
 
 
 def test_fit_many_takes_the_arguments_of_fit():
