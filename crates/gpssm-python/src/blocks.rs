@@ -16,7 +16,8 @@ use gpssm::scaling::Scaling;
 use gpssm::sensor::family::Family;
 use gpssm::sensor::linear_gaussian::{LinearGaussian, SensorNoise};
 use gpssm::sensor::{BoundSensor, UserSensor};
-use gpssm::smc::filter::{self, FilterOptions, FilterOutcome, SharedPairs};
+use gpssm::smc::filter::{self, FilterOptions, FilterOutcome};
+use gpssm::state_space::{self, SharedPairs};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -290,7 +291,7 @@ enum InitialNumbers {
 /// A state-space model with numbers: what the filters run on.
 #[pyclass(frozen)]
 pub(crate) struct StateSpace {
-    model: filter::StateSpace,
+    model: state_space::StateSpace,
     failure: Arc<Failure>,
 }
 
@@ -348,7 +349,7 @@ impl StateSpace {
                 BoundInitial::User { density, scaling: Arc::new(Scaling::identity(n_x, 0, 0)) }
             }
         };
-        let model = filter::StateSpace { transition: transition.transition.clone(), sensor, initial };
+        let model = state_space::StateSpace { transition: transition.transition.clone(), sensor, initial };
         Ok(Self { model, failure })
     }
 

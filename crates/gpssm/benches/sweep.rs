@@ -21,7 +21,8 @@ use gpssm::model::spec::{
     FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
     StateSpec, TransitionSpec,
 };
-use gpssm::smc::filter::{FilterOptions, SharedPairs, particle_filter};
+use gpssm::smc::filter::{FilterOptions, particle_filter};
+use gpssm::state_space::SharedPairs;
 use gpssm::{Functions, KernelSpec, Model, Points, Prior, Problem, Sequence, Settings};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::formula::FormulaError;
-use crate::model::parameters::Identity;
+use crate::identity::Identity;
 
 /// Every error names what is wrong and where.
 #[derive(Clone, Debug, PartialEq, Error)]

@@ -37,7 +37,7 @@
 //!
 //! | in the paper | here |
 //! |---|---|
-//! | eq. 2, the model | [`Model`], and with numbers [`StateSpace`](smc::filter::StateSpace) |
+//! | eq. 2, the model | [`Model`], and with numbers [`StateSpace`](state_space::StateSpace) |
 //! | eq. 3, one-step prediction with f integrated out | [`Transition::one_step`](dynamics::transition::Transition::one_step), [`dynamics`] |
 //! | eq. 4, joint density of a path | [`Transition::log_joint`](dynamics::transition::Transition::log_joint) |
 //! | eq. 5, proposals | [`smc::proposal`], [`smc::filter`] |
@@ -65,6 +65,7 @@ pub mod dynamics;
 pub mod error;
 pub mod formula;
 pub mod function;
+pub mod identity;
 pub mod initial;
 pub mod kernel;
 pub mod linalg;
@@ -78,6 +79,7 @@ pub mod scaling;
 pub mod sensor;
 pub mod smc;
 mod special;
+pub mod state_space;
 
 #[cfg(test)]
 mod numeric_checks;

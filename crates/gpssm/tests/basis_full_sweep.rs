@@ -19,7 +19,8 @@ use gpssm::model::spec::{
     FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
     TransitionSpec,
 };
-use gpssm::smc::filter::{FilterOptions, SharedPairs, conditional_filter};
+use gpssm::smc::filter::{FilterOptions, conditional_filter};
+use gpssm::state_space::SharedPairs;
 use gpssm::{Functions, KernelSpec, Model, Prior, Problem, Sequence};
 use gpssm_dev::normal;
 use paired::{Comparison, Replicate, compare};

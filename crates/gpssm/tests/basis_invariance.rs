@@ -27,9 +27,10 @@ use gpssm::model::spec::{
     FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
     TransitionSpec, Value,
 };
-use gpssm::smc::filter::{FilterOptions, SharedPairs, StateSpace, conditional_filter};
+use gpssm::smc::filter::{FilterOptions, conditional_filter};
 use gpssm::smc::proposal::Proposal;
 use gpssm::smc::resampling::Resampling;
+use gpssm::state_space::{SharedPairs, StateSpace};
 use gpssm::{Functions, KernelSpec, Model, Prior, Problem, Sequence};
 use gpssm_dev::dense::{cholesky, dot, log_gaussian, whiten};
 use gpssm_dev::normal;

@@ -50,7 +50,8 @@ mod invariance {
 }
 
 use gpssm::initial::BoundInitial;
-use gpssm::smc::filter::{FilterOutcome, SharedPairs, conditional_filter};
+use gpssm::smc::filter::{FilterOutcome, conditional_filter};
+use gpssm::state_space::SharedPairs;
 use invariance::cases::{
     Case, LONG, all_cases, lag_cases, main_cases, named, sensor_cases, shape_cases, shortlist_cases,
     transition_cases,

@@ -6,7 +6,7 @@ use crate::dynamics::transition::Transition;
 use crate::initial::BoundInitial;
 use crate::model::compile::Problem;
 use crate::points::Points;
-use crate::smc::filter::SharedPairs;
+use crate::state_space::SharedPairs;
 
 /// The states of all sequences (internal units), held fixed while theta moves.
 pub(crate) struct Conditional<'a> {

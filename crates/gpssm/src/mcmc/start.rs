@@ -44,7 +44,8 @@ use crate::model::compile::Problem;
 use crate::model::dynamics::DynamicsSpec;
 use crate::random::{Purpose, stream};
 use crate::record::Sequence;
-use crate::smc::filter::{FilterError, FilterOptions, SharedPairs, particle_filter};
+use crate::smc::filter::{FilterError, FilterOptions, particle_filter};
+use crate::state_space::SharedPairs;
 
 /// Populations that know nothing of each other until the last stage: one that went wrong shows by its evidence only
 /// beside another.

@@ -16,7 +16,7 @@ use crate::dynamics::block::Pairs;
 use crate::error::Error;
 use crate::points::Points;
 use crate::random::{Purpose, stream};
-use crate::smc::filter::SharedPairs;
+use crate::state_space::SharedPairs;
 
 /// What a choice may look at.
 struct WarmUp {

@@ -1,7 +1,5 @@
 //! The table of all hyper-parameters theta, in original units.
 
-mod identity;
-
 use serde::{Deserialize, Serialize};
 
 use super::covariance_prior::CovariancePrior;
@@ -10,7 +8,7 @@ use super::prior::{Prior, Support};
 use super::scale_prior::ScalePrior;
 use crate::error::Error;
 
-pub use identity::{Identity, Index, KernelPart, Owner, Quantity, Role, Unit};
+pub use crate::identity::{Identity, Index, KernelPart, Owner, Quantity, Role, Unit};
 
 /// Prior of one entry of theta.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

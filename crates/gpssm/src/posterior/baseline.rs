@@ -340,7 +340,7 @@ impl Posterior {
     }
 
     /// Root mean square of the training outputs around the sensor's mean after one step of the mean function.
-    fn mean_function_error(&self, space: &crate::smc::filter::StateSpace) -> Option<Vec<f64>> {
+    fn mean_function_error(&self, space: &crate::state_space::StateSpace) -> Option<Vec<f64>> {
         let (n_x, n_y) = (self.n_x(), self.n_y());
         let mut sums = vec![(0.0, 0.0); n_y];
         for (s, sequence) in self.problem().sequences().iter().enumerate() {

@@ -15,7 +15,7 @@ use crate::linalg::panels::{HEIGHT, TriangularPanels, padded};
 use crate::linalg::simd::dot;
 use crate::model::compile::Problem;
 use crate::points::Points;
-use crate::smc::filter::{SharedPairs, StateSpace};
+use crate::state_space::{SharedPairs, StateSpace};
 
 /// Points that are solved for at one time: their columns stay in the cache beside the factor.
 const CHUNK: usize = 96;

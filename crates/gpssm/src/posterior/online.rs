@@ -28,10 +28,10 @@ use crate::points::Points;
 use crate::scaling::Scaling;
 use crate::sensor::BoundSensor;
 use crate::sensor::adapter::{Adapted, Adapter};
-use crate::smc::filter::StateSpace;
 use crate::smc::proposal::{Lookahead, Proposal, sample_gaussian};
 use crate::smc::resampling::Resampling;
 use crate::smc::weights::normalise;
+use crate::state_space::StateSpace;
 
 /// How a filter runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

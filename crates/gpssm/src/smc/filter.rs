@@ -18,28 +18,15 @@ use thiserror::Error;
 use super::proposal::{LISTED, Lookahead, Proposal, sample_gaussian};
 use super::resampling::Resampling;
 use super::weights::{draw_index, normalise};
-use crate::dynamics::block::Pairs;
 use crate::dynamics::numerics::Numerics;
 use crate::dynamics::population::Population;
 use crate::dynamics::predictions::Predictions;
-use crate::dynamics::transition::Transition;
 use crate::initial::BoundInitial;
 use crate::linalg::dense::NotPositiveDefinite;
 use crate::points::Points;
 use crate::record::Sequence;
-use crate::sensor::BoundSensor;
 use crate::sensor::adapter::{Adapted, Adapter};
-
-/// A state-space model with numbers for all its parameters.
-#[derive(Clone, Debug)]
-pub struct StateSpace {
-    /// x_{t+1} | x_{0:t}, u_t.
-    pub transition: Transition,
-    /// y_t | x_t, u_t.
-    pub sensor: BoundSensor,
-    /// x_0.
-    pub initial: BoundInitial,
-}
+use crate::state_space::{SharedPairs, StateSpace};
 
 /// How a filter is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,24 +71,6 @@ pub struct FilterOutcome {
     pub log_marginal_likelihood: f64,
     /// Where the arithmetic met its limits.
     pub numerics: Numerics,
-}
-
-/// The pairs (z_s, x_{s+1}) of other sequences that share f: a filter is run given them.
-#[derive(Clone, Debug)]
-pub struct SharedPairs(pub(crate) Pairs);
-
-impl SharedPairs {
-    /// No other sequence.
-    pub fn none(n_x: usize, n_u: usize) -> Self {
-        Self(Pairs { n_x, points: Points::new(n_x + n_u), residuals: Vec::new() })
-    }
-
-    /// Adds the pairs of a path x_{0:T} (row-major) of another sequence, without its presample.
-    pub fn add(&mut self, transition: &Transition, x: &[f64], sequence: &Sequence) {
-        let presample = sequence.presample();
-        let x = &x[presample * transition.n_x()..];
-        transition.append_pairs(x, |s| sequence.u(presample + s), &mut self.0);
-    }
 }
 
 /// The particle filter, f integrated out.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use gpssm::initial::BoundInitial;
 use gpssm::sensor::family::Family;
 use gpssm::sensor::{BoundSensor, UserSensor};
-use gpssm::smc::filter::{FilterOptions, StateSpace};
+use gpssm::smc::filter::FilterOptions;
 use gpssm::smc::resampling::Resampling::{self, Multinomial, Systematic};
+use gpssm::state_space::StateSpace;
 use serde_json::json;
 
 use super::models::*;

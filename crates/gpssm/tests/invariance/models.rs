@@ -12,7 +12,7 @@ use gpssm::scaling::{Affine, Scaling};
 use gpssm::sensor::BoundSensor;
 use gpssm::sensor::family::Family;
 use gpssm::sensor::linear_gaussian::{LinearGaussian, SensorNoise};
-use gpssm::smc::filter::StateSpace;
+use gpssm::state_space::StateSpace;
 
 use super::user::Wide;
 

@@ -30,7 +30,7 @@ use crate::random::Purpose;
 use crate::record::Sequence;
 use crate::sensor::BoundSensor;
 use crate::sensor::linear_gaussian::LinearGaussian;
-use crate::smc::filter::StateSpace;
+use crate::state_space::StateSpace;
 
 /// Width of the slices for log r. The stepping out finds wider ones.
 const WIDTH: f64 = 0.5;

@@ -17,7 +17,7 @@ use crate::points::Points;
 use crate::random::Purpose;
 use crate::record::Sequence;
 use crate::sensor::BoundSensor;
-use crate::smc::filter::{SharedPairs, StateSpace};
+use crate::state_space::{SharedPairs, StateSpace};
 
 /// Draws the signs under each declared symmetry. States that a linear sensor does not see have no moduli to hold, and the
 /// signs of lagged states hang together over time: both are left alone.

@@ -3,7 +3,8 @@
 use super::{Move, Sweep, Weights};
 use crate::model::compile::Problem;
 use crate::random::Purpose;
-use crate::smc::filter::{SharedPairs, conditional_filter};
+use crate::smc::filter::conditional_filter;
+use crate::state_space::SharedPairs;
 
 /// Draws x_{0:T} of each sequence by the conditional particle filter with ancestor sampling, given theta, y and the
 /// other sequences (or the weights of the finite basis, where they are drawn).

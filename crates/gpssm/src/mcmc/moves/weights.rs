@@ -3,7 +3,7 @@
 use super::{Move, Sweep};
 use crate::model::compile::Problem;
 use crate::random::Purpose;
-use crate::smc::filter::SharedPairs;
+use crate::state_space::SharedPairs;
 
 /// Draws w | x, theta of a finite basis in `sampled` mode. Theta moved before with w integrated out.
 pub struct Weights;

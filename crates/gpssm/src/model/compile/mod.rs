@@ -33,7 +33,7 @@ use crate::kernel::Kernel;
 use crate::linalg::small;
 use crate::record::{Record, Sequence};
 use crate::scaling::Scaling;
-use crate::smc::filter::StateSpace;
+use crate::state_space::StateSpace;
 
 /// What is sampled: p(x_{0:T}, theta | y). Made once from a model, its functions and a record.
 ///

@@ -1,0 +1,37 @@
+//! A state-space model with numbers, as filters, sweeps and predictions use it.
+
+use crate::dynamics::block::Pairs;
+use crate::dynamics::transition::Transition;
+use crate::initial::BoundInitial;
+use crate::points::Points;
+use crate::record::Sequence;
+use crate::sensor::BoundSensor;
+
+/// A state-space model with numbers for all its parameters.
+#[derive(Clone, Debug)]
+pub struct StateSpace {
+    /// x_{t+1} | x_{0:t}, u_t.
+    pub transition: Transition,
+    /// y_t | x_t, u_t.
+    pub sensor: BoundSensor,
+    /// x_0.
+    pub initial: BoundInitial,
+}
+
+/// The pairs (z_s, x_{s+1}) of other sequences that share f: a filter is run given them.
+#[derive(Clone, Debug)]
+pub struct SharedPairs(pub(crate) Pairs);
+
+impl SharedPairs {
+    /// No other sequence.
+    pub fn none(n_x: usize, n_u: usize) -> Self {
+        Self(Pairs { n_x, points: Points::new(n_x + n_u), residuals: Vec::new() })
+    }
+
+    /// Adds the pairs of a path x_{0:T} (row-major) of another sequence, without its presample.
+    pub fn add(&mut self, transition: &Transition, x: &[f64], sequence: &Sequence) {
+        let presample = sequence.presample();
+        let x = &x[presample * transition.n_x()..];
+        transition.append_pairs(x, |s| sequence.u(presample + s), &mut self.0);
+    }
+}
