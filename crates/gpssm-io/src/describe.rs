@@ -253,33 +253,22 @@ fn sensor(spec: &SensorSpec, data: &Data) -> Vec<String> {
             functions.get(k).map_or_else(String::new, |function| format!("{}(x, u)", function.name))
         }
     };
-    let line = |k: usize| match spec {
-        SensorSpec::Gaussian { mean, noise } => format!(
-            "{} = {} + Gaussian noise{}",
-            output(k),
-            center(mean, k),
-            if matches!(noise, SensorNoiseSpec::Full(_)) { ", correlated between outputs" } else { "" }
-        ),
-        SensorSpec::StudentT { mean, .. } => {
-            format!("{} = {} + Student-t noise, robust against outliers", output(k), center(mean, k))
+    let correlated = matches!(spec, SensorSpec::Gaussian { noise: SensorNoiseSpec::Full(_), .. });
+    match (spec, spec.family()) {
+        (_, Some((family, predictor))) => {
+            let statement =
+                |k| family.statement.replace("{eta}", &center(predictor, k)).replace("{y}", &output(k));
+            let suffix = if correlated { ", correlated between outputs" } else { "" };
+            (0..data.outputs.len()).map(|k| statement(k) + suffix).collect()
         }
-        SensorSpec::Poisson { log_rate } => {
-            format!("{} ~ Poisson, log of the rate = {}", output(k), center(log_rate, k))
+        (SensorSpec::Formula { log_density, .. }, None) => {
+            vec![format!("log density of the outputs = {log_density}")]
         }
-        SensorSpec::NegativeBinomial { log_mean, .. } => {
-            format!("{} ~ negative binomial, log of the mean = {}", output(k), center(log_mean, k))
+        (SensorSpec::User(reference), None) => {
+            vec![format!("outputs seen by the sensor '{}'", reference.name)]
         }
-        SensorSpec::Bernoulli { logit } => {
-            format!("{} ~ Bernoulli, log odds = {}", output(k), center(logit, k))
-        }
-        SensorSpec::StochasticVolatility { log_variance } => {
-            format!("{} ~ Gaussian around zero, log of the variance = {}", output(k), center(log_variance, k))
-        }
-        SensorSpec::Formula { log_density, .. } => format!("log density of the outputs = {log_density}"),
-        SensorSpec::User(reference) => format!("outputs seen by the sensor '{}'", reference.name),
-    };
-    let joint = matches!(spec, SensorSpec::Formula { .. } | SensorSpec::User(_));
-    (0..if joint { 1 } else { data.outputs.len() }).map(line).collect()
+        (_, None) => vec![],
+    }
 }
 
 fn prior_lines(problem: &Problem, data: &Data) -> Vec<String> {

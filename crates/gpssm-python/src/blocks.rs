@@ -13,7 +13,6 @@ use gpssm::linalg::small;
 use gpssm::mcmc::slice::{SliceLimits, slice_update as update};
 use gpssm::random::{Purpose, stream};
 use gpssm::scaling::Scaling;
-use gpssm::sensor::family::Family;
 use gpssm::sensor::linear_gaussian::{LinearGaussian, SensorNoise};
 use gpssm::sensor::{BoundSensor, UserSensor};
 use gpssm::smc::filter::{self, FilterOptions, FilterOutcome};
@@ -275,7 +274,6 @@ impl Random {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 enum SensorNumbers {
     LinearGaussian { weights: Vec<f64>, offset: Vec<f64>, r: Vec<f64> },
-    Family { families: Vec<Family>, predictors: Vec<FunctionNumbers> },
     User { log_density: usize, sample: Option<usize> },
 }
 
@@ -321,10 +319,6 @@ impl StateSpace {
                     SensorNoise::Full(r)
                 };
                 BoundSensor::LinearGaussian(LinearGaussian { weights, offset, noise, n_x })
-            }
-            SensorNumbers::Family { families, predictors } => {
-                let predictors = predictors.into_iter().map(|p| registry.function(py, p, "predictor"));
-                BoundSensor::Family { predictors: predictors.collect::<PyResult<_>>()?, families }
             }
             SensorNumbers::User { log_density, sample } => {
                 let sample = sample.map(|index| registry.callable(py, index, "sensor sample")).transpose()?;

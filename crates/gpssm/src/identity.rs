@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::sensor::family::FamilyParameter;
+
 /// A state, an input or an output, by its place in the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Quantity {
@@ -105,19 +107,13 @@ pub enum Role {
     LevelSd,
     /// Standard deviation of Gaussian noise.
     NoiseSd,
-    /// Scale of noise that need not have a standard deviation.
-    NoiseScale,
     /// Entry of the Cholesky factor of a covariance matrix.
     Cholesky,
-    /// Degrees of freedom.
-    DegreesOfFreedom,
-    /// Size of a negative binomial.
-    Size,
     /// Coefficient of a component of z in a linear function.
     Coefficient,
     /// Constant term of a linear function.
     Offset,
-    /// A number with a name of its own.
+    /// A number with a name of its own: the user's, or a parameter of a sensor's family.
     Named(String),
 }
 
@@ -131,13 +127,20 @@ impl Role {
             Self::Shape => "alpha",
             Self::SlopeSd | Self::LevelSd => "sigma",
             Self::NoiseSd => "sd",
-            Self::NoiseScale => "scale",
             Self::Cholesky => "chol",
-            Self::DegreesOfFreedom => "dof",
-            Self::Size => "size",
             Self::Coefficient => "coefficient",
             Self::Offset => "offset",
             Self::Named(name) => name,
+        }
+    }
+}
+
+impl From<&FamilyParameter> for Role {
+    /// Noise has the same role in states and outputs; other parameters of sensors go by their names.
+    fn from(parameter: &FamilyParameter) -> Self {
+        match parameter.name {
+            "sd" => Self::NoiseSd,
+            name => Self::Named(name.to_owned()),
         }
     }
 }
@@ -248,7 +251,7 @@ mod tests {
             (Identity::at(Owner::ProcessNoise, Role::NoiseSd, x2, none), "process_sd[x2]"),
             (Identity { owner: Owner::Sensor, role: Role::Cholesky, ..chol }, "sensor_chol[x2,x2]"),
             (Identity::at(Owner::SensorMean { output: 0 }, Role::Coefficient, u1, none), "sensor.y1[u1]"),
-            (Identity::whole(Owner::Sensor, Role::DegreesOfFreedom, none), "sensor_dof"),
+            (Identity::whole(Owner::Sensor, Role::Named("dof".into()), none), "sensor_dof"),
             (Identity::user("gain"), "gain"),
         ] {
             assert_eq!(identity.to_string(), name);

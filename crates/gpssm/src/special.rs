@@ -1,8 +1,11 @@
 //! Small numeric functions shared by the priors and the observation families,
 //! each written so that it stays accurate where the textbook form cancels.
 
+use std::f64::consts::FRAC_1_SQRT_2;
+
 use rand::Rng;
 use rand_distr::{Distribution, Gamma, Open01};
+use statrs::function::erf::erfc;
 use statrs::function::gamma::{checked_gamma_lr, ln_gamma};
 
 /// `ln(2 pi)`.
@@ -15,6 +18,17 @@ const STIRLING_FROM: f64 = 10.0;
 #[inline]
 pub(crate) fn softplus(z: f64) -> f64 {
     z.max(0.0) + (-z.abs()).exp().ln_1p()
+}
+
+/// `1 / (1 + exp(-z))`.
+#[inline]
+pub(crate) fn logistic(z: f64) -> f64 {
+    1.0 / (1.0 + (-z).exp())
+}
+
+/// P(Z <= z) of a standard normal.
+pub fn standard_cdf(z: f64) -> f64 {
+    0.5 * erfc(-z * FRAC_1_SQRT_2)
 }
 
 /// `ln(1 + t^2)` without overflow of the square.

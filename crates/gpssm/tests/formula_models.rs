@@ -7,7 +7,7 @@ use gpssm::model::spec::{
     FunctionRef, FunctionSpec, Predictor, SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec,
 };
 use gpssm::model::symmetry::{Orientation, Symmetry};
-use gpssm::sensor::formula::OutputSupport;
+use gpssm::sensor::support::OutputSupport;
 use gpssm::{
     Error, Functions, KernelSpec, MemorySink, Model, Points, Prior, Problem, SensorDensity, Sequence,
     Settings, sample,

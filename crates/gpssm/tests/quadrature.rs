@@ -130,7 +130,7 @@ impl Model {
             }),
             other => BoundSensor::Family {
                 predictors: vec![other.bound()],
-                families: vec![Family::Gaussian { sd: self.r.sqrt() }],
+                families: vec![Family::gaussian(self.r.sqrt())],
             },
         };
         StateSpace {

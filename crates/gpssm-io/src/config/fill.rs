@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use gpssm::model::covariance_prior::CovariancePrior;
 use gpssm::model::parameters::{KernelPart, Owner, ParameterPrior, ParameterTable, Role};
 use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, TransitionSpec};
+use gpssm::model::sensor::Given;
+use gpssm::model::spec::{ProcessNoiseSpec, SensorNoiseSpec, TransitionSpec};
 use gpssm::{KernelSpec, Model, Prior, Problem};
 
 /// The description of the same problem without defaults, as far as they are priors.
@@ -25,21 +26,21 @@ pub(super) fn fill(problem: &Problem) -> Model {
         ProcessNoiseSpec::Diagonal(priors) => *priors = table.scales(&Owner::ProcessNoise, &Role::NoiseSd),
         ProcessNoiseSpec::Full(prior) => *prior = table.matrix(&Owner::ProcessNoise).or(prior.take()),
     }
-    match &mut model.sensor {
-        SensorSpec::Gaussian { noise: SensorNoiseSpec::Diagonal(priors), .. } => {
-            *priors = table.scales(&Owner::Sensor, &Role::NoiseSd);
+    let family = model.sensor.family().map(|(family, _)| family);
+    for (parameter, given) in
+        family.iter().flat_map(|family| family.parameters).zip(model.sensor.parameters())
+    {
+        let role = Role::from(parameter);
+        match given {
+            Given::Noise(SensorNoiseSpec::Diagonal(priors)) | Given::Scale(priors) => {
+                *priors = table.scales(&Owner::Sensor, &role);
+            }
+            Given::Noise(SensorNoiseSpec::Full(prior)) => {
+                *prior = table.matrix(&Owner::Sensor).or(prior.take());
+            }
+            Given::Shape(prior) => *prior = table.scalar(&Owner::Sensor, &role),
+            Given::Count(_) => {}
         }
-        SensorSpec::Gaussian { noise: SensorNoiseSpec::Full(prior), .. } => {
-            *prior = table.matrix(&Owner::Sensor).or(prior.take());
-        }
-        SensorSpec::StudentT { scale, dof, .. } => {
-            *scale = table.scales(&Owner::Sensor, &Role::NoiseScale);
-            *dof = table.scalar(&Owner::Sensor, &Role::DegreesOfFreedom);
-        }
-        SensorSpec::NegativeBinomial { size, .. } => {
-            *size = table.scalar(&Owner::Sensor, &Role::Size);
-        }
-        _ => {}
     }
     model
 }

@@ -3,7 +3,6 @@
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec};
 use gpssm::model::parameters::{Identity, Owner};
 use gpssm::model::spec::{FunctionSpec, Model, SensorSpec, StateSpec, TransitionSpec};
-use gpssm::sensor::family::Family;
 use gpssm::{Functions, KernelSpec, Problem, Settings, formula};
 use thiserror::Error;
 
@@ -444,15 +443,10 @@ fn check_settings(settings: &Settings) -> Result<(), Wrong> {
 
 /// Counts must be counts: names line and column of the first that is not.
 fn check_counts(model: &Model, data: &Data) -> Result<(), DataError> {
-    let family = match &model.sensor {
-        SensorSpec::Poisson { .. } => Family::Poisson,
-        SensorSpec::NegativeBinomial { .. } => Family::NegativeBinomial { size: 1.0 },
-        SensorSpec::Bernoulli { .. } => Family::Bernoulli,
-        _ => return Ok(()),
-    };
+    let families = model.sensor.families(model.n_y).unwrap_or_default();
     for (sequence, lines) in data.record.sequences().iter().zip(&data.lines) {
         for t in 0..sequence.n_rows() {
-            for (k, &y) in sequence.y(t).iter().enumerate() {
+            for (k, (&y, family)) in sequence.y(t).iter().zip(&families).enumerate() {
                 if let Err(error) = family.check(y) {
                     return Err(DataError {
                         file: data.source.clone(),

@@ -18,6 +18,8 @@
 //! | initial state | `[0.0, 1.0]` | `{ fixed = [0.0, 1.0] }` |
 //! | symmetry | `flip = "x2"`, `orientation = "x2 raises x1"` | numbers from 0, tables |
 
+use gpssm::sensor::family::{Descriptor, FAMILIES, find};
+
 use super::error::Origin;
 use super::kernel_text;
 use super::read::ReadError;
@@ -171,16 +173,20 @@ fn scale_prior(node: Node, new: Writer) -> Node {
     }
 }
 
-/// Families whose table may be left open: `family` and their keys side by side.
-const FAMILY_KEYS: [&str; 9] =
-    ["family", "mean", "noise", "scale", "dof", "log_rate", "log_mean", "logit", "log_variance"];
+/// Whether the keys of a family stand side by side with `family`, or without it.
+fn is_family_key(key: &str) -> bool {
+    let own = |family: &&Descriptor| {
+        family.predictor == key || family.parameters.iter().any(|parameter| parameter.key == key)
+    };
+    key == "family" || FAMILIES.iter().any(own)
+}
 
 fn sensor(node: Node, new: Writer) -> Node {
     match node.kind {
         Kind::Table(entries) if entries.iter().any(|(key, _)| key == "log_density") => {
             new.one("formula", new.node(Kind::Table(entries)))
         }
-        Kind::Table(mut entries) if entries.iter().any(|(key, _)| FAMILY_KEYS.contains(&key.as_str())) => {
+        Kind::Table(mut entries) if entries.iter().any(|(key, _)| is_family_key(key)) => {
             let family = entries.iter().position(|(key, _)| key == "family");
             let family = family.map(|place| entries.remove(place).1);
             let name = match family.map(|node| node.kind) {
@@ -188,13 +194,7 @@ fn sensor(node: Node, new: Writer) -> Node {
                 _ => "gaussian".to_owned(),
             };
             // Every family is centred on something; `mean` will do as its name.
-            let center = match name.as_str() {
-                "poisson" => "log_rate",
-                "negative_binomial" => "log_mean",
-                "bernoulli" => "logit",
-                "stochastic_volatility" => "log_variance",
-                _ => "mean",
-            };
+            let center = find(&name).map_or("mean", |family| family.predictor);
             entries.iter_mut().filter(|(key, _)| key == "mean").for_each(|(key, _)| *key = center.to_owned());
             new.one(&name, new.node(Kind::Table(entries)))
         }

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use gpssm::sensor::family::FAMILIES;
+
 use crate::suggest::one_line;
 use crate::table::{Columns, Data, DataError, DataProblem, numeric_columns, read_header, read_record};
 
@@ -90,8 +92,10 @@ pub fn starter(columns: &Columns, data: &Data) -> String {
         Some(value) => format!("{key} = {}", text(value)),
         None => format!("# {key} = \"{example}\""),
     };
+    let families: Vec<&str> = FAMILIES.iter().skip(1).map(|family| family.name).collect();
+    let sensors: Vec<String> = families.chunks(4).map(|names| names.join(", ") + ",").collect();
     let mut lines: Vec<(String, &str)> = Vec::new();
-    let mut line = |setting: String, comment: &'static str| lines.push((setting, comment));
+    let mut line = |setting: String, comment| lines.push((setting, comment));
     line("[data]".into(), "");
     line(format!("file = {}", text(&data.source)), "relative to this file");
     line(format!("y = {}", names(&columns.y)), "outputs; a blank field is a missing value");
@@ -112,8 +116,9 @@ pub fn starter(columns: &Columns, data: &Data) -> String {
     );
     line(String::new(), "of some components only: \"matern32(x) + se(u1)\"");
     line("mean = \"identity\"".into(), "or \"zero\", or a formula: \"a*x1/(1 + x1^2)\"");
-    line("sensor = \"gaussian\"".into(), "student_t, poisson, negative_binomial, bernoulli,");
-    line(String::new(), "stochastic_volatility, or { mean = \"abs(x1)\" }");
+    line("sensor = \"gaussian\"".into(), sensors.first().map_or("", String::as_str));
+    sensors.iter().skip(1).for_each(|names| line(String::new(), names));
+    line(String::new(), "or { mean = \"abs(x1)\" }");
     if data.n_rows > MANY_ROWS {
         line(
             "dynamics = \"hilbert(40)\"".into(),

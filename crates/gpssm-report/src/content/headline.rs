@@ -35,15 +35,7 @@ fn dynamics(spec: &DynamicsSpec) -> &'static str {
 }
 
 fn sensor(spec: &SensorSpec) -> &'static str {
-    match spec {
-        SensorSpec::Gaussian { .. } => "Gaussian noise",
-        SensorSpec::StudentT { .. } => "heavy-tailed (Student's t) noise",
-        SensorSpec::Poisson { .. } => "Poisson counts",
-        SensorSpec::NegativeBinomial { .. } => "negative binomial counts",
-        SensorSpec::Bernoulli { .. } => "zeros and ones (Bernoulli)",
-        SensorSpec::StochasticVolatility { .. } => "a volatility that changes in time",
-        SensorSpec::User(_) | SensorSpec::Formula { .. } => "the user's own distribution",
-    }
+    spec.family().map_or("the user's own distribution", |(family, _)| family.summary)
 }
 
 /// Sentences on model, data and draws.

@@ -13,7 +13,6 @@ use gpssm::sensor::BoundSensor;
 use rand::{RngExt, rngs::ChaCha8Rng};
 
 use super::functions::{Functions, OneStep, can_leave_out};
-use super::sensor::distribution;
 use super::statistics::{mean, sd};
 use super::{Block, Check, ReportInput, Section, count};
 use crate::chart::scale::significant;
@@ -151,7 +150,7 @@ fn add_outputs(
                 let mut eta = [0.0];
                 for (k, out) in out.iter_mut().enumerate() {
                     predictors[k].evaluate(&point, &mut eta);
-                    let (low, high) = distribution(&families[k], y[k], eta[0]);
+                    let (low, high) = families[k].distribution(y[k], eta[0]);
                     *out = (out.0 + share * low, out.1 + share * high);
                 }
             }

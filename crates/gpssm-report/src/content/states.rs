@@ -1,6 +1,7 @@
 //! Data and smoothed states over time.
 
 use gpssm::Points;
+use gpssm::sensor::family::Link;
 
 use super::sensor::{shown_state, signal, signal_name};
 use super::statistics::{LEVELS, quantile, sort, split};
@@ -89,7 +90,7 @@ fn panels(input: &ReportInput, s: usize) -> (Vec<Series>, usize) {
         });
     }
     for k in (0..sequence.n_y()).filter(|&k| shown_state(sensor, k).is_none()) {
-        let absolute = matches!(sensor, gpssm::model::spec::SensorSpec::StochasticVolatility { .. });
+        let absolute = sensor.family().is_some_and(|(family, _)| family.link == Link::LogVariance);
         let data = sequence.output(k).map(|y| if absolute { y.abs() } else { y }).collect();
         let title = signal_name(sensor, &names.output(k)).unwrap_or_else(|| names.output(k));
         let columns = signal_columns(input, s, k, &draws);

@@ -1,6 +1,6 @@
 //! What the user describes, as plain data, and what becomes of it.
 //!
-//! - [`spec`]: the model; [`kernel`], [`symmetry`]: its parts
+//! - [`spec`]: the model; [`kernel`], [`sensor`], [`symmetry`]: its parts
 //! - [`dynamics`]: the prior over f, exact or a finite basis; `choose`: that basis from the data
 //! - [`functions`]: user functions by name, the part that is code
 //! - [`names`]: names of states, inputs and outputs, and what they mean in formulas
@@ -23,6 +23,7 @@ pub mod prior;
 pub mod prior_error;
 mod ready_made;
 pub mod scale_prior;
+pub mod sensor;
 mod small_matrix;
 pub mod spec;
 pub mod symmetry;

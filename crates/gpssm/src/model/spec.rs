@@ -10,8 +10,8 @@ use super::kernel::KernelSpec;
 use super::names::Names;
 use super::prior::Prior;
 use super::scale_prior::ScalePrior;
+pub use super::sensor::{Predictor, SensorNoiseSpec, SensorSpec};
 use super::symmetry::Symmetry;
-use crate::sensor::formula::OutputSupport;
 
 /// A Gaussian process state-space model (eq. 2 of the paper), with priors in place of numbers.
 ///
@@ -175,138 +175,6 @@ pub enum ProcessNoiseSpec {
 impl Default for ProcessNoiseSpec {
     fn default() -> Self {
         Self::Diagonal(Vec::new())
-    }
-}
-
-/// Prior of the sensor noise covariance.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum SensorNoiseSpec {
-    /// Independent components: one prior for all, one for each, or none for the default.
-    Diagonal(Vec<ScalePrior>),
-    /// A full matrix; without a prior inverse Wishart with default scales.
-    Full(Option<CovariancePrior>),
-}
-
-impl Default for SensorNoiseSpec {
-    fn default() -> Self {
-        Self::Diagonal(Vec::new())
-    }
-}
-
-/// What each output's distribution is centred on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Predictor {
-    /// Output k shows state k.
-    #[default]
-    States,
-    /// C x + D u + offset.
-    Linear {
-        /// One row for each output, one column for each state.
-        c: Vec<Vec<Value>>,
-        /// One row for each output, one column for each input; empty for zero.
-        #[serde(default)]
-        d: Vec<Vec<Value>>,
-        /// One for each output; empty for zero.
-        #[serde(default)]
-        offset: Vec<Value>,
-    },
-    /// One formula in states, inputs and parameters for each output; see [`crate::formula`]. A mean that is
-    /// linear is better given as `linear`: the filter can then use it to guide its particles.
-    Formulas(Vec<String>),
-    /// One user function for each output.
-    Functions(Vec<FunctionRef>),
-}
-
-/// p(y | x, u): families with a predictor, or the user's own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum SensorSpec {
-    /// y ~ N(mean, R).
-    Gaussian {
-        /// Mean of each output.
-        #[serde(default)]
-        mean: Predictor,
-        /// R.
-        #[serde(default)]
-        noise: SensorNoiseSpec,
-    },
-    /// y = mean + scale * t, t Student's t: robust against outliers.
-    StudentT {
-        /// Location of each output.
-        #[serde(default)]
-        mean: Predictor,
-        /// Scales: one prior for all, one for each output, or none for the default.
-        #[serde(default)]
-        scale: Vec<ScalePrior>,
-        /// Degrees of freedom, shared by all outputs.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        dof: Option<Prior>,
-    },
-    /// Counts with rate exp(log_rate).
-    Poisson {
-        /// Log of the rate of each output.
-        #[serde(default)]
-        log_rate: Predictor,
-    },
-    /// Counts with mean exp(log_mean) and variance mean + mean^2 / size.
-    NegativeBinomial {
-        /// Log of the mean of each output.
-        #[serde(default)]
-        log_mean: Predictor,
-        /// Size, shared by all outputs.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        size: Option<Prior>,
-    },
-    /// 0 or 1 with log odds `logit`.
-    Bernoulli {
-        /// Log odds of each output.
-        #[serde(default)]
-        logit: Predictor,
-    },
-    /// y ~ N(0, exp(log_variance)).
-    StochasticVolatility {
-        /// Log variance of each output.
-        #[serde(default)]
-        log_variance: Predictor,
-    },
-    /// A formula for log p(y | x, u).
-    Formula {
-        /// In outputs, states, inputs and parameters; see [`crate::formula`]. Terms that depend neither on
-        /// states nor on parameters can be left out. Rows must have all outputs or none.
-        log_density: String,
-        /// Where the output can lie. Needed only to draw outputs in simulations, and possible only with a
-        /// single output; see [`FormulaSensor`](crate::sensor::formula::FormulaSensor).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        support: Option<OutputSupport>,
-    },
-    /// A user sensor that is registered under this name.
-    User(FunctionRef),
-}
-
-impl Default for SensorSpec {
-    fn default() -> Self {
-        Self::Gaussian { mean: Predictor::default(), noise: SensorNoiseSpec::default() }
-    }
-}
-
-impl SensorSpec {
-    /// What the outputs are centred on, unless the sensor is the user's own.
-    pub fn predictor(&self) -> Option<&Predictor> {
-        match self {
-            Self::Gaussian { mean, .. } | Self::StudentT { mean, .. } => Some(mean),
-            Self::Poisson { log_rate: predictor }
-            | Self::NegativeBinomial { log_mean: predictor, .. }
-            | Self::Bernoulli { logit: predictor }
-            | Self::StochasticVolatility { log_variance: predictor } => Some(predictor),
-            Self::Formula { .. } | Self::User(_) => None,
-        }
-    }
-
-    /// Whether y = C x + D u + offset + e with Gaussian e.
-    pub fn is_linear_gaussian(&self) -> bool {
-        matches!(self, Self::Gaussian { mean: Predictor::States | Predictor::Linear { .. }, .. })
     }
 }
 

@@ -4,6 +4,8 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use statrs::function::erf::{erf_inv, erfc};
 
+pub use crate::special::standard_cdf;
+
 /// sum_j w_j N(mean_j, variance_j). The weights sum to one; a variance may be zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GaussianMixture {
@@ -13,11 +15,6 @@ pub struct GaussianMixture {
     pub means: Vec<f64>,
     /// Standard deviations.
     pub sds: Vec<f64>,
-}
-
-/// P(Z <= z) of a standard normal.
-pub fn standard_cdf(z: f64) -> f64 {
-    0.5 * erfc(-z * FRAC_1_SQRT_2)
 }
 
 /// The number that a standard normal stays below with probability `p`.

@@ -7,7 +7,6 @@ use crate::function::evaluate_all;
 use crate::points::Points;
 use crate::scaling::Scaling;
 use crate::sensor::BoundSensor;
-use crate::sensor::family::Family;
 
 /// E[y | z] at all points, row-major, internal units; the centre for Student's t. None for a user's sensor, which can
 /// only be drawn from.
@@ -19,12 +18,7 @@ pub(crate) fn sensor_mean(sensor: &BoundSensor, z: &Points) -> Option<Vec<f64>> 
     let mut means = Vec::new();
     evaluate_all(predictors, z, &mut means);
     for (i, mean) in means.iter_mut().enumerate() {
-        *mean = match families[i % families.len()] {
-            Family::Gaussian { .. } | Family::StudentT { .. } => *mean,
-            Family::Poisson | Family::NegativeBinomial { .. } => mean.exp(),
-            Family::Bernoulli => 1.0 / (1.0 + (-*mean).exp()),
-            Family::StochasticVolatility => 0.0,
-        };
+        *mean = families[i % families.len()].mean(*mean);
     }
     Some(means)
 }

@@ -1,9 +1,9 @@
 //! A sensor given by a formula for its log density.
 
 use rand::{Rng, RngExt};
-use serde::{Deserialize, Serialize};
 
 use super::SensorDensity;
+use super::support::OutputSupport;
 use crate::formula::Program;
 use crate::points::Points;
 
@@ -13,54 +13,6 @@ const GRID: usize = 1025;
 const NEGLIGIBLE: f64 = 50.0;
 /// Halvings of a cell of the grid in search of the edge of a density.
 const BISECTIONS: usize = 30;
-/// Most values of an output that is a whole number.
-pub(crate) const MOST_INTEGERS: f64 = 100_000.0;
-
-/// Where an output can lie.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum OutputSupport {
-    /// Real numbers from `low` to `high`.
-    Interval {
-        /// Lower bound.
-        low: f64,
-        /// Upper bound.
-        high: f64,
-    },
-    /// Whole numbers from `low` to `high`.
-    Integers {
-        /// Least value.
-        low: f64,
-        /// Greatest value.
-        high: f64,
-    },
-}
-
-impl OutputSupport {
-    pub(crate) fn validate(self) -> Result<(), String> {
-        match self {
-            Self::Interval { low, high } if low < high && (high - low).is_finite() => Ok(()),
-            Self::Interval { .. } => Err("needs finite bounds, low before high".into()),
-            Self::Integers { low, high } => {
-                if low.fract() != 0.0 || high.fract() != 0.0 || low > high {
-                    Err("needs whole numbers, low before high".into())
-                } else if high - low >= MOST_INTEGERS {
-                    Err(format!("can have {MOST_INTEGERS} values at most"))
-                } else {
-                    Ok(())
-                }
-            }
-        }
-    }
-
-    /// Whether a seen output is possible.
-    pub(crate) fn contains(self, y: f64) -> bool {
-        match self {
-            Self::Interval { low, high } => (low..=high).contains(&y),
-            Self::Integers { low, high } => (low..=high).contains(&y) && y.fract() == 0.0,
-        }
-    }
-}
 
 /// p(y | x, u) from a formula for its logarithm.
 ///

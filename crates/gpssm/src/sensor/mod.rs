@@ -4,12 +4,14 @@
 //! - `adapter`: its posterior of a Gaussian state
 //! - [`family`]: distributions of an output given its predictor
 //! - [`formula`]: a sensor given by a formula for its log density
+//! - [`support`]: where an output can lie
 //! - [`BoundSensor`]: every sensor, as the filters and the hyper-parameter updates see it
 
 pub(crate) mod adapter;
 pub mod family;
 pub mod formula;
 pub mod linear_gaussian;
+pub mod support;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +21,7 @@ use rand::Rng;
 use crate::function::ScalarFunction;
 use crate::points::Points;
 use crate::scaling::Scaling;
-use family::Family;
+use family::{Family, GAUSSIAN};
 use linear_gaussian::LinearGaussian;
 
 /// A sensor supplied by the user. It always sees original units, and many points at once.
@@ -139,7 +141,7 @@ impl BoundSensor {
             Self::LinearGaussian(sensor) => means = sensor.means(z),
             Self::Gaussian { predictors, .. } => crate::function::evaluate_all(predictors, z, &mut means),
             Self::Family { predictors, families } => {
-                if families.iter().any(|family| !matches!(family, Family::Gaussian { .. })) {
+                if families.iter().any(|family| family.name() != GAUSSIAN.name) {
                     return None;
                 }
                 crate::function::evaluate_all(predictors, z, &mut means);

@@ -167,16 +167,21 @@ pub fn sensor_cases() -> Vec<Case> {
         ..case(name, two_outputs(), proposal, Systematic)
     };
     let user = UserSensor { sensor: Arc::new(Exponential), parameters: vec![1.2], scaling: None };
-    let student = Family::StudentT { scale: 0.4, dof: 4.0 };
+    let student = Family::student_t(0.4, 4.0);
     vec![
         rows("missing rows, bootstrap, multinomial", Bootstrap, Multinomial),
         rows("missing rows, bootstrap, systematic", Bootstrap, Systematic),
         rows("missing rows, adapted", Adapted, Systematic),
         components("missing components, full R, bootstrap", Bootstrap),
         components("missing components, full R, adapted", Adapted),
-        case("Poisson", family(Family::Poisson, 0.7, 0.5), Bootstrap, Systematic),
+        case("Poisson", family(Family::poisson(), 0.7, 0.5), Bootstrap, Systematic),
         case("Student-t", family(student, 1.0, 0.2), Bootstrap, Systematic),
-        case("stochastic volatility", family(Family::StochasticVolatility, 1.5, -0.5), Bootstrap, Systematic),
+        case(
+            "stochastic volatility",
+            family(Family::stochastic_volatility(), 1.5, -0.5),
+            Bootstrap,
+            Systematic,
+        ),
         case("user's sensor", sensing(BoundSensor::User(user)), Bootstrap, Systematic),
         case("y = x^2 / 2 and y = x, full R", squared(), Bootstrap, Systematic),
     ]
@@ -212,7 +217,7 @@ pub fn shortlist_cases() -> Vec<Case> {
         },
         Case { lengths: vec![4, 3], ..case("shortlist, two sequences", scalar(), Shortlist, Systematic) },
         case("shortlist, full Q", planar(full()), Shortlist, Systematic),
-        case("shortlist, Poisson", family(Family::Poisson, 0.7, 0.5), Shortlist, Systematic),
+        case("shortlist, Poisson", family(Family::poisson(), 0.7, 0.5), Shortlist, Systematic),
         case("shortlist, y = x^2 / 2 and y = x", squared(), Shortlist, Systematic),
         case("shortlist, lag in the sensor", lagged(0.8), Shortlist, Systematic),
     ]

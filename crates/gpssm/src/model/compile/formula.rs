@@ -8,7 +8,8 @@ use crate::error::Error;
 use crate::formula::{Formula, Program, Variable};
 use crate::model::names::Meaning;
 use crate::record::Record;
-use crate::sensor::formula::{FormulaSensor, OutputSupport};
+use crate::sensor::formula::FormulaSensor;
+use crate::sensor::support::OutputSupport;
 
 impl Compiler<'_> {
     /// A formula in states, inputs and parameters.

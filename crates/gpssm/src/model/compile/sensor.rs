@@ -12,32 +12,45 @@ use crate::model::covariance_prior::CovariancePrior;
 use crate::model::parameters::{Identity, Owner, ParameterTable, Quantity, Role, Unit};
 use crate::model::prior::Prior;
 use crate::model::scale_prior::ScalePrior;
+use crate::model::sensor::Given;
 use crate::model::spec::{Predictor, SensorNoiseSpec, SensorSpec, Value};
 use crate::record::Record;
 use crate::scaling::Scaling;
-use crate::sensor::family::Family;
+use crate::sensor::family::descriptor::MOST_PARAMETERS;
+use crate::sensor::family::{DefaultPrior, Descriptor, Family, FamilyParameter, ParameterKind};
 use crate::sensor::linear_gaussian::{LinearGaussian, SensorNoise};
 use crate::sensor::{BoundSensor, SensorDensity, UserSensor};
 
-/// A family and the places of its parameters; scales are one for each output.
+/// Where the values of a parameter of a family come from.
 #[derive(Clone, Debug)]
-enum CompiledFamily {
-    StudentT { scales: Vec<usize>, dof: usize },
-    Poisson,
-    NegativeBinomial { size: usize },
-    Bernoulli,
-    StochasticVolatility,
+enum Source {
+    /// One place in theta for all outputs.
+    Shared(usize),
+    /// A place in theta for each output.
+    Each(Vec<usize>),
+    /// Known, for each output.
+    Known(Vec<u32>),
+}
+
+/// A family and where its numbers come from.
+#[derive(Clone, Debug)]
+struct CompiledFamily {
+    descriptor: &'static Descriptor,
+    sources: Vec<Source>,
 }
 
 impl CompiledFamily {
+    /// The family of output `k`.
     fn bind(&self, theta: &[f64], k: usize) -> Family {
-        match self {
-            Self::StudentT { scales, dof } => Family::StudentT { scale: theta[scales[k]], dof: theta[*dof] },
-            Self::Poisson => Family::Poisson,
-            Self::NegativeBinomial { size } => Family::NegativeBinomial { size: theta[*size] },
-            Self::Bernoulli => Family::Bernoulli,
-            Self::StochasticVolatility => Family::StochasticVolatility,
+        let mut numbers = [0.0; MOST_PARAMETERS];
+        for (number, source) in numbers.iter_mut().zip(&self.sources) {
+            *number = match source {
+                Source::Shared(place) => theta[*place],
+                Source::Each(places) => theta[places[k]],
+                Source::Known(values) => f64::from(values[k]),
+            };
         }
+        Family::bind(self.descriptor, numbers)
     }
 }
 
@@ -96,8 +109,7 @@ impl CompiledSensor {
                         BoundSensor::LinearGaussian(linear_gaussian(&predictors, noise, scaling))
                     }
                     (false, SensorNoise::Diagonal(variances)) => {
-                        let families =
-                            variances.iter().map(|variance| Family::Gaussian { sd: variance.sqrt() });
+                        let families = variances.iter().map(|variance| Family::gaussian(variance.sqrt()));
                         BoundSensor::Family { predictors, families: families.collect() }
                     }
                     (false, SensorNoise::Full(covariance)) => {
@@ -160,31 +172,6 @@ impl Compiler<'_> {
                 noise: self.sensor_noise(noise, record)?,
                 linear: model.sensor.is_linear_gaussian(),
             },
-            SensorSpec::StudentT { mean, scale, dof } => {
-                let predictors = self.predictors(mean)?;
-                let scales = self.sensor_scales("sensor.scale", &Role::NoiseScale, scale, record)?;
-                let dof = dof.clone().unwrap_or(Prior::Gamma { shape: 2.0, rate: 0.1 });
-                let identity = Identity::whole(Owner::Sensor, Role::DegreesOfFreedom, Unit::NONE);
-                let dof = self.table.add_positive(identity, dof)?;
-                Kind::Family { predictors, family: CompiledFamily::StudentT { scales, dof } }
-            }
-            SensorSpec::Poisson { log_rate } => {
-                Kind::Family { predictors: self.predictors(log_rate)?, family: CompiledFamily::Poisson }
-            }
-            SensorSpec::NegativeBinomial { log_mean, size } => {
-                let predictors = self.predictors(log_mean)?;
-                let size = size.clone().unwrap_or(Prior::LogNormal { median: 10.0, sigma: 1.5 });
-                let identity = Identity::whole(Owner::Sensor, Role::Size, Unit::NONE);
-                let size = self.table.add_positive(identity, size)?;
-                Kind::Family { predictors, family: CompiledFamily::NegativeBinomial { size } }
-            }
-            SensorSpec::Bernoulli { logit } => {
-                Kind::Family { predictors: self.predictors(logit)?, family: CompiledFamily::Bernoulli }
-            }
-            SensorSpec::StochasticVolatility { log_variance } => Kind::Family {
-                predictors: self.predictors(log_variance)?,
-                family: CompiledFamily::StochasticVolatility,
-            },
             SensorSpec::Formula { log_density, support } => {
                 let (sensor, parameters) = self.formula_sensor(log_density, *support, record)?;
                 Kind::User { sensor: Arc::new(sensor), parameters }
@@ -195,10 +182,50 @@ impl Compiler<'_> {
                 let parameters = self.user_parameters("sensor", &reference.parameters, &[], true)?;
                 Kind::User { sensor, parameters }
             }
+            families => self.family(families, record)?,
         };
-        let sensor = CompiledSensor(kind);
-        self.check_outputs(&sensor, record)?;
-        Ok(sensor)
+        Ok(CompiledSensor(kind))
+    }
+
+    /// A family other than the Gaussian: places for its predictors, then for its parameters.
+    fn family(&mut self, spec: &SensorSpec, record: &Record) -> Result<Kind, Error> {
+        let (descriptor, predictor) =
+            spec.family().ok_or_else(|| Error::model("sensor", "is of no known family"))?;
+        let predictors = self.predictors(predictor)?;
+        let mut spec = spec.clone();
+        let given = descriptor.parameters.iter().zip(spec.parameters());
+        let sources = given.map(|(parameter, given)| self.source(parameter, given, record));
+        let sources = sources.collect::<Result<_, _>>()?;
+        self.check_outputs(record)?;
+        Ok(Kind::Family { predictors, family: CompiledFamily { descriptor, sources } })
+    }
+
+    /// Places in theta for a parameter of a family, or its known values.
+    fn source(
+        &mut self,
+        parameter: &FamilyParameter,
+        given: Given,
+        record: &Record,
+    ) -> Result<Source, Error> {
+        let key = format!("sensor.{}", parameter.key);
+        let role = Role::from(parameter);
+        match given {
+            Given::Scale(priors) => Ok(Source::Each(self.sensor_scales(&key, &role, priors, record)?)),
+            Given::Shape(prior) => {
+                let prior = prior.clone().or_else(|| default_prior(parameter.kind));
+                let prior = prior.ok_or_else(|| Error::model(key, "needs a prior"))?;
+                let identity = Identity::whole(Owner::Sensor, role, Unit::NONE);
+                Ok(Source::Shared(self.table.add_positive(identity, prior)?))
+            }
+            Given::Count(counts) => {
+                if counts.is_empty() || counts.contains(&0) {
+                    return Err(Error::model(key, "must be a positive integer, or one for each output"));
+                }
+                let wrong = |message| Error::model(&key, message);
+                Ok(Source::Known(Self::one_for_each(counts, self.model.n_y, |_| 1, wrong)?))
+            }
+            Given::Noise(_) => Err(Error::model(key, "belongs to the Gaussian family alone")),
+        }
     }
 
     fn predictors(&mut self, predictor: &Predictor) -> Result<Vec<CompiledFunction>, Error> {
@@ -305,16 +332,11 @@ impl Compiler<'_> {
     }
 
     /// Counts must be counts, and so on; names sequence, row and output of the first that is not.
-    fn check_outputs(&self, sensor: &CompiledSensor, record: &Record) -> Result<(), Error> {
-        let Kind::Family { family, .. } = &sensor.0 else { return Ok(()) };
-        let family = match family {
-            CompiledFamily::StudentT { .. } => return Ok(()),
-            CompiledFamily::NegativeBinomial { .. } => Family::NegativeBinomial { size: 1.0 },
-            other => other.bind(&[], 0),
-        };
+    fn check_outputs(&self, record: &Record) -> Result<(), Error> {
+        let families = self.model.sensor.families(self.model.n_y).unwrap_or_default();
         for (s, sequence) in record.sequences().iter().enumerate() {
             for t in 0..sequence.n_rows() {
-                for (k, &y) in sequence.y(t).iter().enumerate() {
+                for (k, (&y, family)) in sequence.y(t).iter().zip(&families).enumerate() {
                     family.check(y).map_err(|error| {
                         Error::data(format!("sequence {s}, row {t}, output {}: {error}", k + 1))
                     })?;
@@ -322,5 +344,18 @@ impl Compiler<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The default prior of a parameter that has one of its own.
+fn default_prior(kind: ParameterKind) -> Option<Prior> {
+    match kind {
+        ParameterKind::Shape { default: DefaultPrior::Gamma { shape, rate } } => {
+            Some(Prior::Gamma { shape, rate })
+        }
+        ParameterKind::Shape { default: DefaultPrior::LogNormal { median, sigma } } => {
+            Some(Prior::LogNormal { median, sigma })
+        }
+        ParameterKind::Scale | ParameterKind::Count => None,
     }
 }

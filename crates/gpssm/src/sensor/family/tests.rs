@@ -1,22 +1,23 @@
 use super::*;
 use crate::numeric_checks::{assert_close, integrate_real};
+use crate::special::LN_2_PI;
 
 mod sampling;
 
-const GAUSSIAN: Family = Family::Gaussian { sd: 0.7 };
-const STUDENT_T: Family = Family::StudentT { scale: 0.7, dof: 3.5 };
+const GAUSSIAN: Family = Family::gaussian(0.7);
+const STUDENT_T: Family = Family::student_t(0.7, 3.5);
 
 const fn negative_binomial(size: f64) -> Family {
-    Family::NegativeBinomial { size }
+    Family::negative_binomial(size)
 }
 
 const ALL: [Family; 6] = [
     GAUSSIAN,
     STUDENT_T,
-    Family::Poisson,
+    Family::poisson(),
     negative_binomial(2.5),
-    Family::Bernoulli,
-    Family::StochasticVolatility,
+    Family::bernoulli(),
+    Family::stochastic_volatility(),
 ];
 
 fn log_density(family: Family, y: f64, eta: f64) -> f64 {
@@ -34,22 +35,22 @@ const LITERALS: [(Family, f64, f64, f64); 22] = [
     (STUDENT_T, 0.3, -1.2, -2.518507389875812),
     (STUDENT_T, 5.0, 4.9, -0.645880079517964),
     (STUDENT_T, -800000.0, 2.0, -60.58478199584774),
-    (Family::Poisson, 0.0, -1.2, -0.30119421191220214),
-    (Family::Poisson, 7.0, 1.5, -2.506850431403479),
-    (Family::Poisson, 7.0, -40.0, -288.52516136106544),
-    (Family::Poisson, 3.0, 6.0, -387.22055296196316),
-    (Family::Poisson, 1000.0, 6.9, -4.402894093189223),
+    (Family::poisson(), 0.0, -1.2, -0.30119421191220214),
+    (Family::poisson(), 7.0, 1.5, -2.506850431403479),
+    (Family::poisson(), 7.0, -40.0, -288.52516136106544),
+    (Family::poisson(), 3.0, 6.0, -387.22055296196316),
+    (Family::poisson(), 1000.0, 6.9, -4.402894093189223),
     (negative_binomial(2.5), 0.0, -1.2, -0.28438774658568633),
     (negative_binomial(2.5), 7.0, 1.5, -2.7910472902740238),
     (negative_binomial(0.3), 4.0, 3.0, -3.4177730228351),
     (negative_binomial(1e8), 4.0, 1.0, -1.8963356705929835),
     (negative_binomial(50.0), 300.0, 5.0, -17.22666107026116),
-    (Family::Bernoulli, 0.0, 0.7, -1.1031860488854581),
-    (Family::Bernoulli, 1.0, 0.7, -0.40318604888545784),
-    (Family::Bernoulli, 1.0, -30.0, -30.000000000000092),
-    (Family::StochasticVolatility, 0.0, 0.7, -1.2689385332046725),
-    (Family::StochasticVolatility, 0.4, -2.0, -0.5100630211191248),
-    (Family::StochasticVolatility, -3.0, 1.1, -2.96685840984603),
+    (Family::bernoulli(), 0.0, 0.7, -1.1031860488854581),
+    (Family::bernoulli(), 1.0, 0.7, -0.40318604888545784),
+    (Family::bernoulli(), 1.0, -30.0, -30.000000000000092),
+    (Family::stochastic_volatility(), 0.0, 0.7, -1.2689385332046725),
+    (Family::stochastic_volatility(), 0.4, -2.0, -0.5100630211191248),
+    (Family::stochastic_volatility(), -3.0, 1.1, -2.96685840984603),
 ];
 
 #[test]
@@ -61,21 +62,21 @@ fn log_densities_agree_with_scipy() {
 
 #[test]
 fn densities_integrate_or_sum_to_one() {
-    for family in [GAUSSIAN, STUDENT_T, Family::StochasticVolatility] {
+    for family in [GAUSSIAN, STUDENT_T, Family::stochastic_volatility()] {
         for eta in [-1.3, 0.0, 2.0] {
             let total = integrate_real(0.005, |y| log_density(family, y, eta).exp());
             assert_close(total, 1.0, 1e-10);
         }
     }
-    for family in [Family::Poisson, negative_binomial(2.5), negative_binomial(1e6)] {
+    for family in [Family::poisson(), negative_binomial(2.5), negative_binomial(1e6)] {
         for eta in [-3.0, 0.0, 3.0] {
             let total: f64 = (0..3_000).map(|y| log_density(family, f64::from(y), eta).exp()).sum();
             assert_close(total, 1.0, 1e-12);
         }
     }
     for eta in [-900.0, -3.0, 0.0, 3.0, 900.0] {
-        let total =
-            log_density(Family::Bernoulli, 0.0, eta).exp() + log_density(Family::Bernoulli, 1.0, eta).exp();
+        let total = log_density(Family::bernoulli(), 0.0, eta).exp()
+            + log_density(Family::bernoulli(), 1.0, eta).exp();
         assert_close(total, 1.0, 1e-14);
     }
 }
@@ -110,7 +111,7 @@ fn adds_to_every_entry() {
         assert_eq!(out, [f64::NEG_INFINITY; 3]);
     }
     let mut out = [0.0; 3];
-    Family::Poisson.log_density(1.5, &eta, &mut out);
+    Family::poisson().log_density(1.5, &eta, &mut out);
     assert_eq!(out, [f64::NEG_INFINITY; 3]);
 }
 
@@ -134,9 +135,9 @@ fn never_nan_nor_plus_infinity() {
     let more = [
         negative_binomial(1e-300),
         negative_binomial(1e300),
-        Family::StudentT { scale: 1e-200, dof: 1e-3 },
-        Family::StudentT { scale: 1.0, dof: 1e12 },
-        Family::Gaussian { sd: 1e-200 },
+        Family::student_t(1e-200, 1e-3),
+        Family::student_t(1.0, 1e12),
+        Family::gaussian(1e-200),
     ];
     for family in ALL.into_iter().chain(more) {
         family.validate().unwrap();
@@ -151,7 +152,7 @@ fn never_nan_nor_plus_infinity() {
 
 #[test]
 fn extreme_predictors_have_the_right_limits() {
-    let poisson = |y, eta| log_density(Family::Poisson, y, eta);
+    let poisson = |y, eta| log_density(Family::poisson(), y, eta);
     assert_eq!(poisson(3.0, 1e3), f64::NEG_INFINITY);
     assert_eq!(poisson(0.0, -1e3), 0.0);
     assert_eq!(poisson(0.0, f64::NEG_INFINITY), 0.0);
@@ -160,13 +161,13 @@ fn extreme_predictors_have_the_right_limits() {
     // p(y) -> (y + 1) (size / m)^size for size = 2 and a large mean m.
     assert_close(binomial(3.0, 1e3), 4f64.ln() + 2.0 * (2f64.ln() - 1e3), 1e-14);
     assert_eq!(binomial(0.0, -1e3), 0.0);
-    assert_eq!(log_density(Family::Bernoulli, 0.0, 1e3), -1e3);
-    assert_eq!(log_density(Family::Bernoulli, 1.0, 1e3), 0.0);
-    let volatility = |y, eta| log_density(Family::StochasticVolatility, y, eta);
+    assert_eq!(log_density(Family::bernoulli(), 0.0, 1e3), -1e3);
+    assert_eq!(log_density(Family::bernoulli(), 1.0, 1e3), 0.0);
+    let volatility = |y, eta| log_density(Family::stochastic_volatility(), y, eta);
     assert_close(volatility(0.0, -1e3), 500.0 - 0.5 * LN_2_PI, 1e-14);
     assert_eq!(volatility(0.1, -1e3), f64::NEG_INFINITY);
     assert_close(volatility(2.0, 1e3), -500.0 - 0.5 * LN_2_PI, 1e-14);
     // Student's t with many degrees of freedom is the Gaussian.
-    let wide = Family::StudentT { scale: 0.7, dof: 1e14 };
+    let wide = Family::student_t(0.7, 1e14);
     assert_close(log_density(wide, 0.3, 1.2), log_density(GAUSSIAN, 0.3, 1.2), 1e-12);
 }

@@ -28,7 +28,7 @@ fn continuous_draws_follow_the_cdf_and_a_wrong_scale_is_seen() {
     let cases: [(Family, Cdf); 3] = [
         (GAUSSIAN, Box::new(move |y, f| normal_cdf((y - eta) / (0.7 * f)))),
         (STUDENT_T, Box::new(move |y, f| student_cdf(3.5, (y - eta) / (0.7 * f)))),
-        (Family::StochasticVolatility, Box::new(move |y, f| normal_cdf(y / (f * f64::exp(0.5 * eta))))),
+        (Family::stochastic_volatility(), Box::new(move |y, f| normal_cdf(y / (f * f64::exp(0.5 * eta))))),
     ];
     for (seed, (family, cdf)) in (61..).zip(cases) {
         let samples = draws(family, eta, SYMMETRIC_COUNT, seed);
@@ -45,18 +45,18 @@ fn continuous_draws_follow_the_cdf_and_a_wrong_scale_is_seen() {
 fn discrete_draws_follow_the_probabilities_and_a_wrong_rate_is_seen() {
     // More draws where 5 % are little compared with the spread.
     let cases = [
-        (Family::Poisson, -0.5, 5 * COUNT),
-        (Family::Poisson, 1.4, COUNT),
-        (Family::Poisson, 5.0, COUNT),
+        (Family::poisson(), -0.5, 5 * COUNT),
+        (Family::poisson(), 1.4, COUNT),
+        (Family::poisson(), 5.0, COUNT),
         (negative_binomial(2.5), 1.4, COUNT),
         (negative_binomial(0.4), 1.4, 10 * COUNT),
-        (Family::Bernoulli, -0.4, COUNT),
+        (Family::bernoulli(), -0.4, COUNT),
     ];
     for (seed, (family, eta, count)) in (71..).zip(cases) {
         let samples = draws(family, eta, count, seed);
         let p_value = |e: f64| chi_square_p_value(&samples, |y| log_density(family, y, e).exp());
         assert!(p_value(eta) >= P_MIN, "{family:?}: {}", p_value(eta));
-        let wrong_eta = if family == Family::Bernoulli {
+        let wrong_eta = if family == Family::bernoulli() {
             let p = 1.05 / (1.0 + (-eta).exp());
             (p / (1.0 - p)).ln()
         } else {
@@ -72,8 +72,10 @@ fn poisson_draws_are_continuous_over_the_change_of_method() {
     // Standardised draws below and above the change to a rounded normal.
     for (seed, rate) in [(81, 0.9 * POISSON_NORMAL_FROM), (82, 1.1 * POISSON_NORMAL_FROM)] {
         let eta = rate.ln();
-        let scaled: Vec<f64> =
-            draws(Family::Poisson, eta, COUNT, seed).iter().map(|y| (y - eta.exp()) / rate.sqrt()).collect();
+        let scaled: Vec<f64> = draws(Family::poisson(), eta, COUNT, seed)
+            .iter()
+            .map(|y| (y - eta.exp()) / rate.sqrt())
+            .collect();
         assert!(ks_p_value(&scaled, normal_cdf) >= P_MIN);
         assert!(ks_p_value(&scaled, |z| normal_cdf(z + 0.05)) < P_MIN);
     }
@@ -81,7 +83,7 @@ fn poisson_draws_are_continuous_over_the_change_of_method() {
 
 #[test]
 fn draws_at_extreme_predictors_are_finite_and_valid() {
-    let more = [negative_binomial(1e-4), negative_binomial(1e12), Family::StudentT { scale: 1e3, dof: 1e-3 }];
+    let more = [negative_binomial(1e-4), negative_binomial(1e12), Family::student_t(1e3, 1e-3)];
     let mut rng = rng(91);
     for family in ALL.into_iter().chain(more) {
         for eta in [f64::NEG_INFINITY, f64::MIN, -1e3, 0.0, 40.0, 1e3, f64::MAX, f64::INFINITY] {
@@ -92,9 +94,9 @@ fn draws_at_extreme_predictors_are_finite_and_valid() {
         }
         assert!(family.sample(f64::NAN, &mut rng).is_nan());
     }
-    assert_eq!(Family::Poisson.sample(-1e3, &mut rng), 0.0);
-    assert_eq!(Family::Bernoulli.sample(1e3, &mut rng), 1.0);
-    assert_eq!(Family::Bernoulli.sample(-1e3, &mut rng), 0.0);
+    assert_eq!(Family::poisson().sample(-1e3, &mut rng), 0.0);
+    assert_eq!(Family::bernoulli().sample(1e3, &mut rng), 1.0);
+    assert_eq!(Family::bernoulli().sample(-1e3, &mut rng), 0.0);
 }
 
 #[test]
@@ -110,11 +112,10 @@ fn observations_are_checked() {
         family.check(0.0).unwrap();
         family.check(1.0).unwrap();
         for value in [f64::INFINITY, f64::NEG_INFINITY] {
-            let expected = FamilyError::Infinite { family: family.name(), value };
-            assert_eq!(family.check(value), Err(expected));
+            assert!(matches!(family.check(value), Err(FamilyError::Impossible { .. })));
         }
     }
-    for family in [Family::Poisson, negative_binomial(1.0)] {
+    for family in [Family::poisson(), negative_binomial(1.0)] {
         family.check(1e9).unwrap();
         for value in [-1.0, 0.5, 1e9 + 0.5] {
             let error = family.check(value).unwrap_err();
@@ -122,8 +123,8 @@ fn observations_are_checked() {
         }
     }
     for value in [2.0, -1.0, 0.5] {
-        let error = Family::Bernoulli.check(value);
-        assert!(matches!(error, Err(FamilyError::NotBinary { .. })));
+        let error = Family::bernoulli().check(value).unwrap_err();
+        assert!(error.to_string().contains("must be 0 or 1"), "{error}");
     }
     GAUSSIAN.check(-1.5).unwrap();
 }
@@ -132,9 +133,9 @@ fn observations_are_checked() {
 fn parameters_are_checked() {
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         for family in [
-            Family::Gaussian { sd: bad },
-            Family::StudentT { scale: bad, dof: 4.0 },
-            Family::StudentT { scale: 1.0, dof: bad },
+            Family::gaussian(bad),
+            Family::student_t(bad, 4.0),
+            Family::student_t(1.0, bad),
             negative_binomial(bad),
         ] {
             assert!(family.validate().is_err(), "{family:?}");
@@ -146,20 +147,4 @@ fn parameters_are_checked() {
     let error = negative_binomial(-1.0).validate().unwrap_err();
     let message = "negative_binomial family: size = -1, but it must be positive and finite";
     assert_eq!(error.to_string(), message);
-}
-
-#[test]
-fn toml_round_trip_and_unknown_keys() {
-    #[derive(Debug, PartialEq, Serialize, Deserialize)]
-    struct Holder {
-        family: Family,
-    }
-    for family in ALL {
-        let text = toml::to_string(&Holder { family }).unwrap();
-        assert!(text.contains(family.name()), "{text}");
-        let back: Holder = toml::from_str(&text).unwrap();
-        assert_eq!(back.family, family);
-    }
-    let text = "family = { gaussian = { sd = 1.0, mean = 0.0 } }";
-    assert!(toml::from_str::<Holder>(text).is_err());
 }
