@@ -1,4 +1,4 @@
-//! What to make of a run: summaries of every learned quantity, and warnings in words.
+//! Convergence of a run: summaries of every unknown quantity, and warnings.
 //!
 //! R-hat and effective sample sizes are judged on hyper-parameters, on the log density and on the oriented
 //! states. A long record is looked at in [`MAX_TIMES`] places.
@@ -16,7 +16,7 @@ pub const R_HAT_LIMIT: f64 = 1.05;
 pub const STATE_R_HAT_LIMIT: f64 = 1.1;
 /// Effective draws below which an estimate is said to be rough.
 pub const ESS_LIMIT: f64 = 100.0;
-/// Part of the sweeps below which a state is said to be hardly renewed.
+/// Part of the sweeps below which a state is said to change rarely.
 pub const UPDATE_LIMIT: f64 = 0.02;
 /// Times of a sequence at which states are looked at.
 pub const MAX_TIMES: usize = 2_000;
@@ -58,11 +58,11 @@ pub struct Assessment {
     pub sequences: Vec<SequenceAssessment>,
     /// Counts of all draws.
     pub totals: SweepInfo,
-    /// What a user should know.
+    /// Warnings.
     pub warnings: Vec<Warning>,
 }
 
-/// Something a user should know.
+/// A warning about convergence or numerics.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Warning {
     /// Fewer than four draws in a chain: nothing can be judged.
@@ -82,7 +82,7 @@ pub enum Warning {
         /// Names and R-hat, the worst first.
         worst: Vec<(String, f64)>,
     },
-    /// Chains disagree on their log density: they sit in different modes.
+    /// Chains disagree on their log density: they found different solutions.
     LogJoint {
         /// R-hat.
         r_hat: f64,
@@ -103,7 +103,7 @@ pub enum Warning {
         /// Names and effective sample sizes, the worst first.
         worst: Vec<(String, f64)>,
     },
-    /// States that sweeps hardly renew.
+    /// States that rarely change.
     Stuck {
         /// Sequence, from 0, if there are several.
         sequence: Option<usize>,
@@ -123,7 +123,7 @@ pub enum Warning {
     },
 }
 
-/// How rows are called in words.
+/// Names of rows in messages.
 pub struct RowNames<'a> {
     /// Time of each row, by sequence; empty for row numbers.
     pub time: &'a [Vec<f64>],
@@ -176,38 +176,41 @@ fn named(worst: &[(String, f64)], digits: usize) -> String {
 }
 
 impl Warning {
-    /// One line for people.
+    /// The warning as one line of text.
     pub fn describe(&self, names: &RowNames) -> String {
         match self {
             Self::TooShort { draws } => {
-                format!("the shortest chain has {draws} draws: too few to judge anything; resume the run")
+                format!("The shortest chain has {draws} draws, too few for any diagnostic. Resume the run.")
             }
             Self::Unequal { common } => format!(
-                "chains have different numbers of draws; the first {common} of each are judged; resume the run"
+                "The chains have different lengths; diagnostics use the first {common} draws of each. Resume the run."
             ),
             Self::OneChain => {
-                "one chain only: whether others would agree is unknown; run at least four".into()
+                "There is only one chain, so convergence cannot be checked. Run at least four.".into()
             }
             Self::Parameters { worst } => {
-                format!("chains disagree on {} (R-hat above {R_HAT_LIMIT}); run longer", named(worst, 2))
+                format!("The chains disagree on {} (R-hat above {R_HAT_LIMIT}). Run longer.", named(worst, 2))
             }
             Self::LogJoint { r_hat } => format!(
-                "chains disagree on their log density (R-hat {r_hat:.2}): they may sit in different modes; run \
-                 longer, or with more restarts or particles"
+                "The chains found different solutions (R-hat of the log density {r_hat:.2}). Run longer, or use more \
+                 restarts or particles."
             ),
             Self::States { state, sequence, stretches, r_hat } => format!(
-                "chains disagree on {state} at {} (R-hat up to {r_hat:.2})",
+                "The chains disagree on {state} at {} (R-hat up to {r_hat:.2}).",
                 names.stretches(*sequence, stretches)
             ),
             Self::Rough { worst } => {
-                format!("few effective draws of {} (below {ESS_LIMIT:.0}); run longer", named(worst, 0))
+                format!(
+                    "Low effective sample size of {} (below {ESS_LIMIT:.0}). Run longer.",
+                    named(worst, 0)
+                )
             }
             Self::Stuck { sequence, stretches, rate } => format!(
-                "states at {} are hardly renewed (in {:.1} % of the sweeps at the least); use more particles",
+                "The states at {} rarely change (in {:.1} % of the sweeps at worst). Use more particles.",
                 names.stretches(*sequence, stretches),
                 100.0 * rate
             ),
-            Self::Numerical { what, count, meaning } => format!("{what}: {count} times; {meaning}"),
+            Self::Numerical { what, count, meaning } => format!("{what} {count} times. {meaning}"),
         }
     }
 }
@@ -339,10 +342,22 @@ fn warnings(problem: &Problem, found: &Assessment, common: usize) -> Vec<Warning
     }
     let totals = &found.totals;
     for (what, count, meaning) in [
-        ("filters that failed", totals.filter_failures, "the old path was kept; check priors and sensor"),
-        ("evidences that failed", totals.density_failures, "those proposals were rejected"),
-        ("densities that were not a number", totals.slice_failures, "those proposals were rejected"),
-        ("slice updates that hit their limit", totals.slice_capped, "the parameter was kept for that sweep"),
+        (
+            "A particle filter failed",
+            totals.filter_failures,
+            "The old path was kept; check priors and sensor.",
+        ),
+        (
+            "The density of a path could not be computed",
+            totals.density_failures,
+            "Those proposals were rejected.",
+        ),
+        ("A log density was not a number", totals.slice_failures, "Those proposals were rejected."),
+        (
+            "A slice update reached its step limit",
+            totals.slice_capped,
+            "The parameter kept its value in that sweep.",
+        ),
     ] {
         // Rejected proposals are part of slice sampling near the edge of what can be computed.
         let draws: usize = found.draws.iter().sum();
@@ -422,7 +437,7 @@ mod tests {
         let times = [vec![10.0, 10.5, 11.0, 11.5]];
         let names = RowNames { time: &times, sequences: &[] };
         let words: Vec<String> = found.warnings.iter().map(|warning| warning.describe(&names)).collect();
-        assert!(words[0].starts_with("chains disagree on x at t = 10.5..11 (R-hat up to "), "{words:?}");
+        assert!(words[0].starts_with("The chains disagree on x at t = 10.5..11 (R-hat up to "), "{words:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a user should know of a result, as data.
+//! Warnings about predictions, simulations and scores, as data.
 
 use std::fmt;
 
@@ -62,30 +62,41 @@ impl fmt::Display for Warning {
         match self {
             Self::Extrapolation { component, n_points, first, low, high } => write!(
                 formatter,
-                "{n_points} points (the first is point {first}) have {component} outside {low} .. {high}, where the \
-                 training paths went: f is mostly its prior there"
+                "{n_points} points (the first is point {first}) have {component} outside the training range {} .. {}; \
+                 predictions there rely on the prior.",
+                four_digits(*low),
+                four_digits(*high)
             ),
             Self::OutsideBox { component, n_points, first } => write!(
                 formatter,
                 "{n_points} points (the first is point {first}) have {component} outside the box of the Hilbert-space \
-                 basis: f is its mean there, without uncertainty; a larger half_width would cover them"
+                 basis; f is its prior mean there, without uncertainty. Use a larger half_width."
             ),
             Self::Diverged { n_paths, of } => write!(
                 formatter,
-                "{n_paths} of {of} simulated paths overflowed and were left out: bands describe the others"
+                "{n_paths} of {of} simulated paths overflowed and were left out of the prediction intervals."
             ),
             Self::Restarted { n } => write!(
                 formatter,
-                "{n} times all particles of one function had weight zero, and its filter was started again: the record \
-                 does not fit the model there, or more particles are needed"
+                "All particles of one function had weight zero {n} times, and its filter was restarted. The record does \
+                 not fit the model there, or more particles are needed."
             ),
             Self::FewDraws { effective, of } => write!(
                 formatter,
-                "the record leaves {effective:.1} of {of} functions with weight: uncertainty about f is understated"
+                "Only {effective:.0} of {of} sampled models {} this record, so the uncertainty is understated; try {} \
+                 functions.",
+                if effective.round() > 1.0 { "explain" } else { "explains" },
+                10 * of
             ),
             Self::BaselineDiverged { name } => {
-                write!(formatter, "the baseline \"{name}\" overflows in a free run and has no scores")
+                write!(formatter, "The baseline \"{name}\" overflows in a free run and has no scores.")
             }
         }
     }
+}
+
+/// A number with four significant digits.
+fn four_digits(value: f64) -> f64 {
+    // A text that was made from a number can be read as one.
+    format!("{value:.3e}").parse().unwrap_or(value)
 }
