@@ -1,4 +1,4 @@
-//! What can be typed.
+//! Commands and their options.
 
 use std::path::{Path, PathBuf};
 
@@ -13,72 +13,72 @@ use crate::commands::score::{CompareArgs, ScoreArgs};
 use crate::commands::simulate::SimulateArgs;
 use crate::failure::Failure;
 
-/// Learn nonlinear dynamics from recorded inputs and outputs, with honest uncertainty.
+/// Learn nonlinear dynamics from recorded inputs and outputs, with calibrated uncertainty.
 ///
-/// gpssm fits a state-space model whose transition function is unknown: a Gaussian process prior over the function,
-/// integrated out, and particle Gibbs with ancestor sampling over states and hyper-parameters.
+/// gpssm fits state-space models with an unknown transition function. The function has a Gaussian process prior and is
+/// integrated out; states and hyper-parameters are sampled by particle Gibbs with ancestor sampling.
 #[derive(Debug, Parser)]
 #[command(name = "gpssm", version, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = "First steps:
   gpssm demo                                  the paper's benchmark, from data to report
   gpssm init data.csv > model.toml            a commented model file for your data
-  gpssm fit data.csv --y y --u u --dry-run    the default model in words
-  gpssm fit data.csv --y y --u u -o run.zarr  draws from the posterior
-  gpssm summary run.zarr                      what was learned, and whether to trust it
+  gpssm fit data.csv --y y --u u --dry-run    describe the default model
+  gpssm fit data.csv --y y --u u -o run.zarr  sample the posterior
+  gpssm summary run.zarr                      estimates and convergence diagnostics
   gpssm report run.zarr -o report.html        figures
 
-Every command explains itself with --help. Bad input ends with exit code 2 and one line that says what to do.")]
+Run 'gpssm <COMMAND> --help' for the options of a command. Bad input ends with exit code 2 and a one-line message.")]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Draw from the posterior of states, hyper-parameters and function.
+    /// Sample the posterior of states, hyper-parameters and transition function.
     Fit(Box<FitArgs>),
     /// Write a commented model file for a data file.
     Init(InitArgs),
     /// Simulate the paper's benchmark, fit it, and compare with the truth.
     Demo(DemoArgs),
-    /// What was learned, and whether to trust it.
+    /// Print estimates and convergence diagnostics of a run.
     Summary(SummaryArgs),
-    /// Figures in one HTML file.
+    /// Write a report with figures as one HTML file.
     Report(ReportArgs),
-    /// Join runs of single chains.
+    /// Merge runs of single chains into one run.
     Merge(MergeArgs),
-    /// The learned function at given points, or outputs k steps ahead.
+    /// Predict the transition function at given points, or outputs k steps ahead.
     Predict(PredictArgs),
-    /// Free runs under new inputs, with bands.
+    /// Simulate the fitted model under new inputs, with prediction intervals.
     Simulate(SimulateArgs),
-    /// States of a new record as its rows come in, with the evidence of each row.
+    /// Estimate the states of a new record online, with the log likelihood of each row.
     Filter(FilterArgs),
-    /// States of a new record given all of it.
+    /// Estimate the states of a new record given all of its rows.
     Smooth(FilterArgs),
-    /// How good a free run or a prediction is on a new record, beside simple models.
+    /// Score free runs or predictions on a new record and compare with baselines.
     Score(ScoreArgs),
-    /// Fit one record, run free over another, and score it beside simple models.
+    /// Fit one record, simulate another, and compare the scores with baselines.
     Evaluate(Box<EvaluateArgs>),
-    /// Which of several fitted models predicts a record best.
+    /// Rank several fitted models by how well they predict a record.
     Compare(CompareArgs),
-    /// A few draws that stand for all, with what that loses.
+    /// Choose a few representative draws and report the loss.
     Thin(ThinArgs),
-    /// One small sparse Gaussian process in place of all draws, for real-time use.
+    /// Distil all draws into one small sparse Gaussian process, for real-time use.
     Distil(DistilArgs),
-    /// Results of the paper, from a cold start, beside the published figures.
+    /// Reproduce results of the paper and compare with the published figures.
     Reproduce {
-        /// What.
+        /// The experiment.
         #[command(subcommand)]
         what: Reproduce,
     },
 }
 
-/// What is said while the program works.
+/// How much the program prints.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Verbosity {
-    /// Say nothing but errors.
+    /// Print errors only.
     #[arg(long, short)]
     pub quiet: bool,
     /// Print the result as JSON on standard output.
@@ -94,12 +94,12 @@ pub struct Verbosity {
   gpssm fit gas.csv --y co2 --u gas --states 2 --kernel 'matern52 + linear' --dry-run
   gpssm fit model.toml --set sampler.draws=1000 --seed 7
   gpssm fit polio.csv --model polio.toml
-  gpssm fit --resume gas.zarr                 go on after a crash or Ctrl-C
+  gpssm fit --resume gas.zarr                 continue after a crash or Ctrl-C
   gpssm fit --resume gas.zarr --draws 2000    more draws of each chain
   gpssm fit model.toml --chain-id 3 -o c3.zarr; gpssm merge c*.zarr -o run.zarr   a chain on each machine
 
-Ctrl-C once ends the run after the sweep under way and keeps every draw; the draws of a resumed run are those of an
-unbroken one, to the last bit.")]
+Ctrl-C ends the run after the current sweep and keeps every draw. A resumed run gives exactly the draws of an
+uninterrupted one.")]
 pub struct FitArgs {
     /// A CSV file with a header, or a model file (.toml) that names one.
     #[arg(required_unless_present = "resume")]
@@ -119,7 +119,7 @@ pub struct FitArgs {
     /// Sampling time, if there is no column for it.
     #[arg(long, value_name = "SECONDS", help_heading = "Data")]
     pub dt: Option<String>,
-    /// Column that numbers independent sequences.
+    /// Column that labels independent sequences.
     #[arg(long, value_name = "COLUMN", help_heading = "Data")]
     pub sequence: Option<String>,
     /// Rows to use, counted from 1, such as 1:148.
@@ -128,17 +128,17 @@ pub struct FitArgs {
     /// Use every k-th row of each sequence.
     #[arg(long, value_name = "K", help_heading = "Data")]
     pub every: Option<String>,
-    /// So many past values of each input are inputs, too.
+    /// Number of past input values used as regressors [default: 0].
     #[arg(long, value_name = "N", help_heading = "Data")]
     pub input_lags: Option<String>,
-    /// Rows from an input to the first output that sees it [default: 1].
+    /// Rows from an input to the first output it acts on [default: 1].
     #[arg(long, value_name = "N", help_heading = "Data")]
     pub delay: Option<String>,
-    /// Number of states, or auto: lags, delay, thinning, kernel and prior chosen from the record. The first states are
-    /// seen with noise, the others are hidden [default: one for each output].
+    /// Number of states, or auto to choose lags, delay, thinning, kernel and basis from the data. Each output measures one
+    /// state; further states are hidden [default: one for each output].
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub states: Option<String>,
-    /// So many past values of each output are states, too.
+    /// Number of past output values used as states [default: 0].
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub lags: Option<String>,
     /// Kernel, such as 'se + linear', 'matern32(x) + se(u) + linear' [default: se + linear].
@@ -153,45 +153,45 @@ pub struct FitArgs {
     /// Prior over f: exact, or a finite basis such as 'fic(40)', 'hilbert(60)', 'hilbert(60, sampled)' [default: exact].
     #[arg(long, value_name = "DYNAMICS", help_heading = "Model")]
     pub dynamics: Option<String>,
-    /// Draws kept of each chain [default: 500].
+    /// Draws of each chain after warm-up [default: 500].
     #[arg(long, value_name = "N", help_heading = "Sampler", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     pub draws: Option<u64>,
     /// Warm-up sweeps of each chain [default: 300].
     #[arg(long, value_name = "N", help_heading = "Sampler")]
     pub tune: Option<String>,
-    /// Chains, each from its own cold start [default: 4].
+    /// Number of chains, each with its own start [default: 4].
     #[arg(long, value_name = "N", help_heading = "Sampler")]
     pub chains: Option<String>,
-    /// Particles of a sweep [default: 20].
+    /// Number of particles of the conditional filter [default: 20].
     #[arg(long, value_name = "N", help_heading = "Sampler")]
     pub particles: Option<String>,
     /// Seed of all random numbers [default: 0].
     #[arg(long, value_name = "SEED", help_heading = "Sampler")]
     pub seed: Option<String>,
-    /// Threads; the draws do not depend on it [default: one for each core].
+    /// Number of threads; the draws do not depend on it [default: one for each core].
     #[arg(long, value_name = "N", help_heading = "Sampler")]
     pub threads: Option<usize>,
-    /// Run this chain of the run alone, counted from 0.
+    /// Run only this chain, counted from 0.
     #[arg(long, value_name = "K", help_heading = "Sampler")]
     pub chain_id: Option<u32>,
     /// Any key of the model file, such as sampler.start.restarts=8; may be given several times.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Where the posterior goes [default: the name of the input with .zarr].
+    /// Folder for the posterior [default: the name of the input with .zarr].
     #[arg(long, short, value_name = "RUN")]
     pub out: Option<PathBuf>,
-    /// Replace what is there.
+    /// Overwrite existing files.
     #[arg(long)]
     pub overwrite: bool,
-    /// Say what would be fitted, with memory and expected time, and stop.
+    /// Describe the model, its memory and expected time, and stop.
     #[arg(long)]
     pub dry_run: bool,
-    /// Go on with this run, after a crash or for more draws (--draws).
+    /// Continue this run, after a crash or for more draws (--draws).
     #[arg(long, value_name = "RUN", conflicts_with_all = ["input", "model", "out", "overwrite", "set", "chain_id",
         "y", "u", "time", "dt", "sequence", "rows", "every", "input_lags", "delay", "states", "lags", "kernel", "mean", "sensor", "dynamics",
         "tune", "chains", "particles", "seed", "dry_run"])]
     pub resume: Option<PathBuf>,
-    /// What is said.
+    /// How much is printed.
     #[command(flatten)]
     pub verbosity: Verbosity,
 }
@@ -253,10 +253,10 @@ fn is_run_file(path: &Path) -> bool {
 pub struct InitArgs {
     /// A CSV file with a header.
     pub data: PathBuf,
-    /// Where the model file goes [default: standard output].
+    /// Output file [default: standard output].
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Replace what is there.
+    /// Overwrite existing files.
     #[arg(long)]
     pub overwrite: bool,
 }
@@ -264,16 +264,16 @@ pub struct InitArgs {
 /// Arguments of `gpssm demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Folder for data, model, posterior and report.
+    /// Output folder for data, model, posterior and report.
     #[arg(long, short, value_name = "FOLDER", default_value = "gpssm-demo")]
     pub out: PathBuf,
     /// Seed of data and sampler.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Replace what is there.
+    /// Overwrite existing files.
     #[arg(long)]
     pub overwrite: bool,
-    /// What is said.
+    /// How much is printed.
     #[command(flatten)]
     pub verbosity: Verbosity,
 }
@@ -281,8 +281,8 @@ pub struct DemoArgs {
 /// Arguments of `gpssm summary`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Intervals are equal-tailed. R-hat compares chains (near 1: they agree), ESS is the number of \
-independent draws that would be as good (bulk: for the middle, tail: for intervals)."
+    after_help = "Intervals are equal-tailed. R-hat is close to 1 when the chains agree. ESS is the effective sample size, \
+for the bulk of the distribution and for its tails."
 )]
 pub struct SummaryArgs {
     /// A posterior store.
@@ -290,7 +290,7 @@ pub struct SummaryArgs {
     /// Probability of the intervals.
     #[arg(long, default_value_t = 0.9)]
     pub level: f64,
-    /// Exit with code 3 if there is anything to warn about.
+    /// Exit with code 3 if there are warnings.
     #[arg(long)]
     pub strict: bool,
     /// Print the result as JSON on standard output.
@@ -303,7 +303,7 @@ pub struct SummaryArgs {
 pub struct ReportArgs {
     /// A posterior store.
     pub run: PathBuf,
-    /// Where the report goes [default: the name of the run with .html].
+    /// Output file [default: the name of the run with .html].
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -314,7 +314,7 @@ pub struct MergeArgs {
     /// Runs of single chains (gpssm fit --chain-id) with the same data and configuration.
     #[arg(required = true, num_args = 1..)]
     pub runs: Vec<PathBuf>,
-    /// Where the joined run goes.
+    /// Folder for the merged run.
     #[arg(long, short, value_name = "RUN")]
     pub out: PathBuf,
 }

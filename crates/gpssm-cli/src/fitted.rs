@@ -1,4 +1,4 @@
-//! What the commands share that use a learned model: its posterior, new records, and tables of bands.
+//! What the commands on a fitted model share: its posterior, new records, and tables of prediction intervals.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub const QUANTILES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 /// Which draws are used.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct DrawArgs {
-    /// Draws that are used, spread evenly over all of them.
+    /// Number of draws to use, evenly spaced.
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub max_draws: usize,
     /// Seed of simulations and filters.
@@ -31,10 +31,10 @@ pub struct DrawArgs {
 /// Columns of a new record; names are those of the run unless given.
 #[derive(Clone, Debug, Args)]
 pub struct RecordArgs {
-    /// Output columns, if they have other names than in the run.
+    /// Output columns, if their names differ from those of the run.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub y: Vec<String>,
-    /// Input columns, if they have other names than in the run.
+    /// Input columns, if their names differ from those of the run.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub u: Vec<String>,
     /// Column with the time of each row.

@@ -27,7 +27,7 @@ pub enum Method {
 pub struct ThinArgs {
     /// A posterior store.
     pub run: PathBuf,
-    /// Draws to keep.
+    /// Number of draws to keep.
     #[arg(short, long, value_name = "N")]
     pub keep: usize,
     /// How they are chosen.
@@ -66,22 +66,22 @@ pub fn thin(args: &ThinArgs) -> Result<u8, Failure> {
 #[derive(Debug, Args)]
 #[command(
     after_help = "The file holds a sparse Gaussian process for each state: mean, variance and Jacobian in microseconds, from Rust \
-(gpssm::posterior::distilled) or Python (gpssm.Distilled). What it loses against the full mixture is measured on held-out points \
-and stands in the file."
+(gpssm::posterior::distilled) or Python (gpssm.Distilled). Its error against the full mixture is measured on held-out points \
+and stored in the file."
 )]
 pub struct DistilArgs {
     /// A posterior store.
     pub run: PathBuf,
-    /// Where the small model goes (.json).
+    /// Output file (.json).
     #[arg(long, short, value_name = "FILE")]
     pub out: PathBuf,
-    /// Inducing inputs [default: as few as keep the error of the mean below --tolerance].
+    /// Number of inducing inputs [default: the smallest with an error of the mean below --tolerance].
     #[arg(long, value_name = "M")]
     pub size: Option<usize>,
-    /// Wanted error of the mean, relative to the standard deviation of f.
+    /// Largest error of the mean, relative to the standard deviation of f.
     #[arg(long, default_value_t = 0.02)]
     pub tolerance: f64,
-    /// Replace what is there.
+    /// Overwrite existing files.
     #[arg(long)]
     pub overwrite: bool,
     /// Draws.

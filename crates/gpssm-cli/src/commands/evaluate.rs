@@ -33,22 +33,22 @@ use crate::progress::steps;
   gpssm evaluate --train est.csv --test val.csv --y y --u u
   gpssm evaluate --train drive.csv --split 0.5 --y y --u u -o drive-evaluation
 
-The state of the test part is set by its first rows (--n-init), or with --initial last by the training part before it.
-Without --states the model is chosen from the training part alone (--states auto). The baselines are fitted on the same
-rows: the mean, and linear ARX models whose order is chosen by BIC and by free runs within the training part. Point
-forecasts are medians. The folder gets the run (run.zarr), the bands (intervals.csv) and a figure (free_run.svg).")]
+The initial state of the test part is inferred from its first rows (--n-init), or with --initial last from the end of the
+training part. By default the model is chosen from the training part (--states auto). The baselines are fitted to the same
+rows: the mean, and linear ARX models with order selected by BIC and by simulation within the training part. Point forecasts
+are medians. The output folder holds the run (run.zarr), the prediction intervals (intervals.csv) and a figure (free_run.svg).")]
 pub struct EvaluateArgs {
-    /// A CSV file to learn from.
+    /// A CSV file to fit.
     #[arg(long, value_name = "FILE")]
     pub train: PathBuf,
-    /// A CSV file to run free over.
+    /// A CSV file to simulate.
     #[arg(long, value_name = "FILE", required_unless_present = "split", conflicts_with = "split")]
     pub test: Option<PathBuf>,
     /// Rows of --test, counted from 1.
     #[arg(long, value_name = "FIRST:LAST", requires = "test")]
     pub test_rows: Option<String>,
-    /// Learn from this part of the rows of --train and run free over the rest.
-    #[arg(long, value_name = "PART")]
+    /// Fraction of the rows of --train used to fit; the rest is simulated.
+    #[arg(long, value_name = "FRACTION")]
     pub split: Option<f64>,
     /// Output columns, comma separated.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', required = true)]
@@ -65,33 +65,32 @@ pub struct EvaluateArgs {
     /// Number of states, or auto.
     #[arg(long, value_name = "N", default_value = "auto")]
     pub states: String,
-    /// What sets the state of the free run: the first rows of the test part, or the last rows of the training part, which the
-    /// test part must then follow without a gap.
+    /// Rows from which the initial state is inferred. With last the test part must follow the training part without a gap.
     #[arg(long, value_enum, default_value_t)]
     pub initial: From,
-    /// First rows of the test part whose outputs set the state; they are not scored [default: as many as the model
-    /// remembers, at least 5].
+    /// Number of first rows used to infer the initial state; they are not scored [default: the longest lag of the model, at
+    /// least 5].
     #[arg(long, value_name = "N", conflicts_with = "initial")]
     pub n_init: Option<usize>,
     /// Any key of the model file; may be given several times.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Seed.
+    /// Seed of all random numbers.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Simulated paths.
+    /// Number of simulated paths.
     #[arg(long, default_value_t = 400)]
     pub paths: usize,
-    /// Leave the bands as the model says, rather than scaling them by what held-out parts of the training record asked for.
+    /// Do not calibrate the prediction intervals on held-out parts of the training record.
     #[arg(long)]
     pub raw: bool,
-    /// Folder for what is found [default: the name of --train with .evaluation].
+    /// Output folder [default: the name of --train with .evaluation].
     #[arg(long, short, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
-    /// Replace the run that is there.
+    /// Overwrite an existing run.
     #[arg(long)]
     pub overwrite: bool,
-    /// What is said.
+    /// How much is printed.
     #[command(flatten)]
     pub verbosity: Verbosity,
 }
@@ -99,7 +98,7 @@ pub struct EvaluateArgs {
 /// Rows that set the state of the free run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum From {
-    /// The first rows of the test part; they are not scored.
+    /// The first rows of the test part, which are not scored.
     #[default]
     First,
     /// The last rows of the training part; every row of the test part is scored.

@@ -1,4 +1,4 @@
-//! `gpssm filter` and `gpssm smooth`: states of a new record under the learned model.
+//! `gpssm filter` and `gpssm smooth`: states of a new record under the fitted model.
 
 use std::path::PathBuf;
 
@@ -13,28 +13,28 @@ use crate::progress::steps;
 /// Arguments of `gpssm filter`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each of --functions functions, drawn from the posterior, carries --particles particles; functions are \
-weighted by their evidence. Memory does not grow with the record; a row costs functions x particles evaluations of a \
-function. Low values of log_marginal_likelihood mark rows that the model did not expect."
+    after_help = "A particle filter with --particles particles runs for each of --functions functions drawn from the posterior; \
+functions are weighted by their likelihood. Memory does not grow with the length of the record, and a row costs functions x \
+particles evaluations. Low values of log_marginal_likelihood mark rows that the model did not expect."
 )]
 pub struct FilterArgs {
     /// A posterior store.
     pub run: PathBuf,
     /// A CSV file with outputs and inputs.
     pub file: PathBuf,
-    /// Where the states start: model, last, or numbers between commas.
+    /// Initial state: model (its p(x_0)), last (the end of the training record), or numbers separated by commas.
     #[arg(long, default_value = "model", allow_hyphen_values = true)]
     pub initial: String,
-    /// Functions.
+    /// Number of functions drawn from the posterior.
     #[arg(long, default_value_t = 50)]
     pub functions: usize,
-    /// Particles of each function.
+    /// Number of particles of each function.
     #[arg(long, default_value_t = 50)]
     pub particles: usize,
-    /// Forgetting factor of the functions' weights, for very long records.
+    /// Forgetting factor of the weights of functions, for very long records.
     #[arg(long, default_value_t = 1.0)]
     pub forgetting: f64,
-    /// Trajectories, for smoothing.
+    /// Number of sampled paths (smooth only).
     #[arg(long, default_value_t = 500)]
     pub paths: usize,
     /// Table (.csv or .parquet) [default: CSV on standard output].
@@ -117,7 +117,7 @@ pub fn smooth(args: &FilterArgs) -> Result<u8, Failure> {
         let found = fitted.posterior.smooth(sequence, args.paths, &args.options())?;
         warn(&found.warnings);
         eprintln!(
-            "log evidence of sequence {}: {:.2}",
+            "log marginal likelihood of sequence {}: {:.2}",
             data.sequence_labels[s], found.log_marginal_likelihood
         );
         table.add(&data.sequence_labels[s], &data.time[s], &found.x);

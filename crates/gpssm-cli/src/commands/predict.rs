@@ -1,4 +1,4 @@
-//! `gpssm predict`: the learned function at given points, or outputs k steps ahead along a record.
+//! `gpssm predict`: the transition function at given points, or outputs k steps ahead along a record.
 
 use std::path::{Path, PathBuf};
 
@@ -24,16 +24,16 @@ pub struct PredictArgs {
     pub run: PathBuf,
     /// A CSV file: points with a column for each state and input, or a record of outputs and inputs.
     pub file: PathBuf,
-    /// Predict outputs so many steps ahead along the record.
+    /// Predict outputs K steps ahead along the record.
     #[arg(long, value_name = "K")]
     pub horizon: Option<usize>,
-    /// Predict the next state, process noise included, rather than f.
+    /// Predict the next state, with process noise, instead of f.
     #[arg(long, conflicts_with = "horizon")]
     pub next_state: bool,
-    /// Samples for each row of a prediction ahead.
+    /// Number of samples for each row of a prediction ahead.
     #[arg(long, default_value_t = 500)]
     pub samples: usize,
-    /// Where the filter starts: model, last, or numbers between commas.
+    /// Initial state: model (its p(x_0)), last (the end of the training record), or numbers separated by commas.
     #[arg(long, default_value = "model", allow_hyphen_values = true)]
     pub initial: String,
     /// Table (.csv or .parquet) [default: CSV on standard output].

@@ -1,4 +1,4 @@
-//! `gpssm score` and `gpssm compare`: how good a learned model is on a record, beside baselines or other models.
+//! `gpssm score` and `gpssm compare`: scores of a fitted model on a record, compared with baselines or other models.
 
 use std::path::PathBuf;
 
@@ -19,30 +19,29 @@ use crate::table::{Table, number, number_or_dash};
 /// Arguments of `gpssm score`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The baselines are fitted on the training record of the run: its mean, a linear ARX model whose order is \
-chosen there, and the mean function of f alone. RMSE, NRMSE, fit %, R2 and MAE are those of the nonlinear_benchmarks package; \
-log score and CRPS judge the whole distribution (larger and smaller is better); 'in 90 %' is the share of outcomes inside the \
-90 % interval."
+    after_help = "The baselines are fitted to the training record of the run: its mean, a linear ARX model with selected order, \
+and the mean function of f alone. RMSE, NRMSE, fit %, R2 and MAE are those of the nonlinear_benchmarks package. Log score (larger \
+is better) and CRPS (smaller is better) score the whole predictive distribution; 'in 90 %' is the coverage of the 90 % \
+prediction interval."
 )]
 pub struct ScoreArgs {
     /// A posterior store.
     pub run: PathBuf,
-    /// A CSV file with outputs and inputs that the fit did not see.
+    /// A CSV file with outputs and inputs not used in the fit.
     pub file: PathBuf,
-    /// Rows at the beginning that set the state and are not scored; with 0 a free run starts from p(x_0), or from
-    /// the training record's end with --after-training.
+    /// Number of first rows used to infer the initial state; they are not scored. With 0 a free run starts from p(x_0).
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub n_init: usize,
-    /// The record goes on where the training record ended.
+    /// Start at the end of the training record, which this record continues.
     #[arg(long, conflicts_with = "horizon")]
     pub after_training: bool,
-    /// Score predictions so many steps ahead rather than a free run.
+    /// Score predictions K steps ahead instead of a free run.
     #[arg(long, value_name = "K")]
     pub horizon: Option<usize>,
-    /// Simulated paths.
+    /// Number of simulated paths.
     #[arg(long, default_value_t = 1000)]
     pub paths: usize,
-    /// Leave the bands of a free run as the model says, where the run holds others.
+    /// Do not apply the calibration of prediction intervals stored in the run.
     #[arg(long)]
     pub raw: bool,
     /// Print the result as JSON.
@@ -169,16 +168,16 @@ fn row(scores: &Scores, k: usize, order: Option<usize>) -> Vec<String> {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Models are ranked by the mean of log p(y_t | all rows before t): how well each predicts the next row. A \
-difference of less than two standard errors says little."
+difference below two standard errors is not significant."
 )]
 pub struct CompareArgs {
-    /// A CSV file with outputs and inputs, best one that the fits did not see.
+    /// A CSV file with outputs and inputs, preferably not used in the fits.
     #[arg(long, value_name = "FILE")]
     pub record_file: PathBuf,
     /// Posterior stores.
     #[arg(required = true, num_args = 1..)]
     pub runs: Vec<PathBuf>,
-    /// Rows at the beginning that set the state and are not scored.
+    /// Number of first rows used to infer the initial state; they are not scored.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub n_init: usize,
     /// Print the result as JSON.

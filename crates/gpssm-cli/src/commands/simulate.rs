@@ -1,4 +1,4 @@
-//! `gpssm simulate`: free runs under new inputs, with bands; or data from the model before any fit.
+//! `gpssm simulate`: free runs under new inputs, with prediction intervals; or data from the model before any fit.
 
 use std::path::{Path, PathBuf};
 
@@ -19,44 +19,44 @@ use crate::progress::steps;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gpssm simulate run.zarr --inputs new.csv -o intervals.csv            from p(x_0)
-  gpssm simulate run.zarr --inputs test.csv --n-init 50            the first 50 rows (with outputs) set the state
-  gpssm simulate run.zarr --inputs next.csv --initial last         go on where the training record ended
+  gpssm simulate run.zarr --inputs test.csv --n-init 50            infer the initial state from the first 50 rows
+  gpssm simulate run.zarr --inputs next.csv --initial last         continue from the end of the training record
   gpssm simulate run.zarr --steps 100 --paths 5000 --samples paths.parquet   a model without inputs
-  gpssm simulate --prior model.toml -o prior.csv                   what the priors mean, before any fit
+  gpssm simulate --prior model.toml -o prior.csv                   simulate from the priors, before any fit
 
-Each path holds one function drawn from the posterior, so the bands tell what is known about the dynamics.")]
+Each path uses one function drawn from the posterior, so the prediction intervals include uncertainty about the dynamics.")]
 pub struct SimulateArgs {
     /// A posterior store.
     #[arg(required_unless_present = "prior")]
     pub run: Option<PathBuf>,
-    /// A run file; its model is simulated with everything drawn from the priors, under the inputs of its data.
+    /// A model file to simulate from its priors, under the inputs of its data.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "inputs", "steps", "n_init"])]
     pub prior: Option<PathBuf>,
     /// A CSV file with the input columns (and outputs, for --n-init).
     #[arg(long, value_name = "FILE", required_unless_present_any = ["steps", "prior"])]
     pub inputs: Option<PathBuf>,
-    /// Steps to simulate, for a model without inputs.
+    /// Number of steps to simulate, for a model without inputs.
     #[arg(long, value_name = "N", conflicts_with = "inputs")]
     pub steps: Option<usize>,
-    /// Where paths start: model (its p(x_0)), last (the end of the training record), or numbers between commas.
+    /// Initial state: model (its p(x_0)), last (the end of the training record), or numbers separated by commas.
     #[arg(long, default_value = "model", allow_hyphen_values = true)]
     pub initial: String,
-    /// Infer the start from the outputs of so many first rows.
+    /// Infer the initial state from the outputs of the first N rows.
     #[arg(long, value_name = "N", conflicts_with = "initial")]
     pub n_init: Option<usize>,
-    /// Paths.
+    /// Number of simulated paths.
     #[arg(long, default_value_t = 1000)]
     pub paths: usize,
-    /// Leave the process noise out.
+    /// Simulate without process noise.
     #[arg(long)]
     pub no_process_noise: bool,
-    /// Leave the sensor noise out.
+    /// Simulate without sensor noise.
     #[arg(long)]
     pub no_sensor_noise: bool,
-    /// Leave the bands of outputs as the model says, where the run holds others.
+    /// Do not apply the calibration of prediction intervals stored in the run.
     #[arg(long)]
     pub raw: bool,
-    /// Table of bands (.csv or .parquet) [default: CSV on standard output].
+    /// Table of prediction intervals (.csv or .parquet) [default: CSV on standard output].
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Table of all paths (.csv or .parquet).

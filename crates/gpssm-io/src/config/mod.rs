@@ -7,7 +7,7 @@
 //! u = "u"                      # inputs
 //! time = "t"                   # or dt = 9.0
 //! input_lags = 2               # u, u[-1] and u[-2] are inputs
-//! delay = 1                    # rows from an input to the first output that sees it
+//! delay = 1                    # rows from an input to the first output it acts on
 //!
 //! [model]
 //! states = 2                   # or "auto", or a [[model.state]] table for each
@@ -15,7 +15,7 @@
 //! mean = "identity"            # or "zero", or a formula such as "a*x1 + cos(u1)"
 //! sensor = "gaussian"          # or "poisson", ..., or { mean = "abs(x1)", noise = "log_normal(0.1, 1)" }
 //! dynamics = "exact"           # or "hilbert(40)", "fic(30)", ...
-//! presample = 3                  # first transitions that f is not learned from, where states are held on the outputs
+//! presample = 3                # first transitions that are excluded from the likelihood of f (GP-NARX)
 //!
 //! [model.parameters]
 //! a = "normal(0, 1)"
@@ -23,8 +23,8 @@
 //! [sampler]
 //! draws = 500
 //!
-//! [calibration]                      # of free runs; written by states = "auto"
-//! scale = 1.2                  # times as wide as the model's own
+//! [calibration]                # of prediction intervals; written by states = "auto"
+//! scale = 1.2                  # times as wide as those of the model
 //! ```
 //!
 //! Options go through the same schema: [`RunFile::option`] and [`RunFile::set`] change the tree of values before
@@ -75,7 +75,7 @@ pub struct RunConfig {
     pub model: ModelConfig,
     /// How the run is made.
     pub sampler: Settings,
-    /// Calibration of free runs, by default the model's own.
+    /// Calibration of the prediction intervals of free runs, by default none.
     pub calibration: Option<Calibration>,
 }
 
@@ -97,11 +97,11 @@ pub struct DataConfig {
     pub sequence: Option<String>,
     /// First and last row, counted from 1.
     pub rows: Option<(usize, usize)>,
-    /// Keep one row of so many.
+    /// Use every k-th row.
     pub every: Option<usize>,
-    /// So many past values of each input are inputs, too.
+    /// Number of past input values used as regressors.
     pub input_lags: Option<usize>,
-    /// Rows from an input to the first output that sees it, by default one.
+    /// Rows from an input to the first output it acts on, by default one.
     pub delay: Option<usize>,
 }
 
@@ -121,7 +121,7 @@ pub struct ModelConfig {
     pub states: Option<States>,
     /// The states one by one, where they differ.
     pub state: Vec<StateConfig>,
-    /// So many past values of each output are states, too.
+    /// Number of past output values used as states.
     pub lags: Option<usize>,
     /// Covariance function of f, by default `se + linear`.
     pub kernel: Option<KernelSpec>,
@@ -143,7 +143,7 @@ pub struct ModelConfig {
     pub standardise: Option<bool>,
     /// Sign changes that the data cannot see, by default those of the states that no output shows.
     pub symmetries: Option<Vec<Symmetry>>,
-    /// Transitions at the beginning of each sequence that f is not learned from, where states are held on the outputs.
+    /// Transitions at the beginning of each sequence that are excluded from the likelihood of f (GP-NARX).
     pub presample: Option<usize>,
 }
 
