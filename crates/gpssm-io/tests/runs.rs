@@ -141,6 +141,31 @@ fn canonical_files_give_the_same_run() {
     }
 }
 
+/// Seen failing with the numbers of repeated kernels left out.
+#[test]
+fn the_filled_description_gives_the_same_problem() {
+    let folder = folder();
+    for text in [
+        "",
+        "states = 4",
+        "lags = 1",
+        "kernel = 'se(x) * periodic(u) + rq(u1) * (linear + constant) + matern12 + matern52 + se(u) * se(x1) + se'",
+        "kernel = 'odd(se(x) + matern32) + se'",
+        "kernel = 'matern32 + linear(u1, x)'\nprocess_noise = 'full'\nsensor = { noise = 'full' }",
+        "sensor = 'student_t'",
+        "sensor = 'stochastic_volatility'",
+        "standardise = false",
+    ] {
+        let text = format!("[data]\nfile = 'data.csv'\ny = ['level', 'flow']\nu = ['u']\n[model]\n{text}");
+        let (run, data) = fit_file(folder.path(), &text).unwrap();
+        let filled = run.problem.model();
+        let again = Problem::new(filled.clone(), &Functions::new(), data.record.clone()).unwrap();
+        assert_eq!(again.table(), run.problem.table(), "{text}");
+        assert_eq!(again.scaling(), run.problem.scaling(), "{text}");
+        assert_eq!(again.model(), filled, "{text}");
+    }
+}
+
 #[test]
 fn no_prior_is_left_open() {
     let folder = folder();

@@ -37,7 +37,6 @@
 //! - `write`: the same run as a file that leaves nothing open; `starter`: a first file for given data
 
 mod error;
-mod fill;
 mod kernel_text;
 mod options;
 mod read;

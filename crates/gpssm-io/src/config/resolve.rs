@@ -7,7 +7,6 @@ use gpssm::{Functions, KernelSpec, Problem, Settings, formula};
 use thiserror::Error;
 
 use super::error::ConfigError;
-use super::fill;
 use super::tree::RunFile;
 use super::{DataConfig, ModelConfig, RunConfig, StateConfig, States, write};
 use crate::calibration::Calibration;
@@ -79,9 +78,6 @@ impl RunFile {
         let model = model(&config.model, data).map_err(blame)?;
         check_counts(&model, data)?;
         let problem = problem(model, functions, data, config.model.symmetries.is_none())
-            .map_err(|error| self.engine_error(error, config, data))?;
-        // The same problem, with every default in the description.
-        let problem = Problem::new(fill::fill(&problem), functions, data.record.clone())
             .map_err(|error| self.engine_error(error, config, data))?;
         check_settings(&config.sampler).map_err(blame)?;
         check_calibration(config.calibration.as_ref(), data.outputs.len()).map_err(blame)?;
@@ -195,7 +191,7 @@ fn file_key(key: &str, message: String, config: &ModelConfig) -> (String, String
 }
 
 /// The engine's description, before its defaults.
-pub(super) fn model(config: &ModelConfig, data: &Data) -> Result<Model, Wrong> {
+fn model(config: &ModelConfig, data: &Data) -> Result<Model, Wrong> {
     let (n_y, n_u) = (data.outputs.len(), data.inputs.len());
     let states = match config.states {
         Some(States::Auto) => {
@@ -389,29 +385,19 @@ fn name_components(kernel: &mut KernelSpec, names: &gpssm::model::names::Names) 
 }
 
 /// A problem; default symmetries that the model does not have are dropped.
-pub(super) fn problem(
+fn problem(
     mut model: Model,
     functions: &Functions,
     data: &Data,
     default_symmetries: bool,
 ) -> Result<Problem, gpssm::Error> {
-    loop {
-        let error = match Problem::new(model.clone(), functions, data.record.clone()) {
-            Ok(problem) => return Ok(problem),
-            Err(error) => error,
-        };
-        let refused = match &error {
-            gpssm::Error::Model { key, .. } if default_symmetries => {
-                let index = key.strip_prefix("symmetries[").and_then(|rest| rest.strip_suffix(']'));
-                index.and_then(|index| index.parse::<usize>().ok()).filter(|i| *i < model.symmetries.len())
-            }
-            _ => None,
-        };
-        match refused {
-            Some(i) => drop(model.symmetries.remove(i)),
-            None => return Err(error),
-        }
+    let defaults = if default_symmetries { std::mem::take(&mut model.symmetries) } else { Vec::new() };
+    let mut problem = Problem::new(model, functions, data.record.clone())?;
+    for symmetry in defaults {
+        // One that the sensor breaks is no symmetry of this model.
+        let _ = problem.declare(symmetry);
     }
+    Ok(problem)
 }
 
 fn check_size(dynamics: &DynamicsSpec) -> Result<(), Wrong> {

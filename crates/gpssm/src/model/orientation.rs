@@ -7,7 +7,6 @@ use super::compile::Problem;
 use super::parameters::ParameterPrior;
 use super::prior::Prior;
 use super::symmetry::{Orientation, Symmetry};
-use crate::error::Error;
 use crate::function::evaluate_all;
 use crate::initial::BoundInitial;
 use crate::linalg::small;
@@ -98,43 +97,37 @@ fn regression_coefficient(problem: &Problem, paths: &[Vec<f64>], d: usize, c: us
     right[c]
 }
 
-/// Refuses symmetries that do not hold. Structure is checked as such; functions are compared at random
+/// Refuses a symmetry that does not hold. Structure is checked as such; functions are compared at random
 /// points and random parameters.
-pub(super) fn check(problem: &Problem) -> Result<(), Error> {
-    for (i, symmetry) in problem.model().symmetries.iter().enumerate() {
-        let refuse = |message: String| Err(Error::model(format!("symmetries[{i}]"), message));
-        let n_x = problem.n_x();
-        if symmetry.flip.is_empty() || symmetry.flip.iter().any(|&d| d >= n_x) {
-            return refuse(format!("flip must name states 0..{}", n_x - 1));
-        }
-        let flipped = |d: usize| symmetry.flip.contains(&d);
-        let odd = match symmetry.orientation {
-            Orientation::PositiveMean { state } => flipped(state),
-            Orientation::InputRaisesState { input, state } => input < problem.model().n_u && flipped(state),
-            Orientation::StateRaisesState { from, to } => {
-                from < n_x && to < n_x && flipped(from) != flipped(to)
-            }
-        };
-        if !odd {
-            return refuse("the orientation does not change sign with the flipped states".into());
-        }
-        if symmetry.flip.iter().any(|&d| problem.scaling().x.shift[d] != 0.0) {
-            return refuse("a flipped state is shown by the sensor".into());
-        }
-        for name in &symmetry.flip_parameters {
-            let symmetric = match problem.model().parameters.get(name) {
-                Some(Prior::Normal { mean, .. }) => *mean == 0.0,
-                Some(Prior::Uniform { low, high }) => *low == -*high,
-                Some(Prior::Fixed { value }) => *value == 0.0,
-                _ => false,
-            };
-            if !symmetric {
-                return refuse(format!("parameter \"{name}\" needs a prior that is symmetric about zero"));
-            }
-        }
-        check_numerically(problem, symmetry).or_else(refuse)?;
+pub(super) fn check(problem: &Problem, symmetry: &Symmetry) -> Result<(), String> {
+    let n_x = problem.n_x();
+    if symmetry.flip.is_empty() || symmetry.flip.iter().any(|&d| d >= n_x) {
+        return Err(format!("flip must name states 0..{}", n_x - 1));
     }
-    Ok(())
+    let flipped = |d: usize| symmetry.flip.contains(&d);
+    let odd = match symmetry.orientation {
+        Orientation::PositiveMean { state } => flipped(state),
+        Orientation::InputRaisesState { input, state } => input < problem.model().n_u && flipped(state),
+        Orientation::StateRaisesState { from, to } => from < n_x && to < n_x && flipped(from) != flipped(to),
+    };
+    if !odd {
+        return Err("the orientation does not change sign with the flipped states".into());
+    }
+    if symmetry.flip.iter().any(|&d| problem.scaling().x.shift[d] != 0.0) {
+        return Err("a flipped state is shown by the sensor".into());
+    }
+    for name in &symmetry.flip_parameters {
+        let symmetric = match problem.model().parameters.get(name) {
+            Some(Prior::Normal { mean, .. }) => *mean == 0.0,
+            Some(Prior::Uniform { low, high }) => *low == -*high,
+            Some(Prior::Fixed { value }) => *value == 0.0,
+            _ => false,
+        };
+        if !symmetric {
+            return Err(format!("parameter \"{name}\" needs a prior that is symmetric about zero"));
+        }
+    }
+    check_numerically(problem, symmetry)
 }
 
 fn check_numerically(problem: &Problem, symmetry: &Symmetry) -> Result<(), String> {

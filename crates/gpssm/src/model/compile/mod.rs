@@ -2,7 +2,9 @@
 //!
 //! - `function`, `formula`, `kernel`, `sensor`: parts of the model with places in theta for their numbers
 //! - `units`: internal units from the data
+//! - `fill`: the chosen defaults, written into the description
 
+mod fill;
 mod formula;
 mod function;
 mod kernel;
@@ -22,6 +24,7 @@ use super::parameters::{Identity, Owner, ParameterTable, Quantity, Role, Unit};
 use super::prior::Prior;
 use super::scale_prior::ScalePrior;
 use super::spec::{FunctionRef, InitialSpec, Model, ProcessNoiseSpec, TransitionSpec};
+use super::symmetry::Symmetry;
 use crate::dynamics::basis::features::{Basis, BasisChoice, BasisError};
 use crate::dynamics::basis::fourier::FourierChoice;
 use crate::dynamics::basis::hilbert::HilbertChoice;
@@ -107,14 +110,25 @@ impl Problem {
         });
         let sequences = sequences.collect();
         let basis = None;
-        let problem =
+        let mut model = fill::fill(model, &table, &scaling);
+        let symmetries = std::mem::take(&mut model.symmetries);
+        let mut problem =
             Self { model, record, sequences, scaling, table, states, noise, sensor, initial, basis };
-        super::orientation::check(&problem)?;
+        symmetries.into_iter().try_for_each(|symmetry| problem.declare(symmetry))?;
         problem.check_dynamics()?;
         Ok(problem)
     }
 
-    /// The model, as described.
+    /// One more symmetry of the model; refused if it does not hold.
+    pub fn declare(&mut self, symmetry: Symmetry) -> Result<(), Error> {
+        super::orientation::check(self, &symmetry).map_err(|message| {
+            Error::model(format!("symmetries[{}]", self.model.symmetries.len()), message)
+        })?;
+        self.model.symmetries.push(symmetry);
+        Ok(())
+    }
+
+    /// The model, with every default prior and unit filled in.
     pub fn model(&self) -> &Model {
         &self.model
     }
