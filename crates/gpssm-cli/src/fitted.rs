@@ -1,13 +1,13 @@
-//! What the commands on a fitted model share: its posterior, new records, and tables of prediction intervals.
+//! What the commands share that use a fitted model: the model, new records, and tables of intervals.
 
 use std::path::Path;
 
 use clap::Args;
 use gpssm::mcmc::sink::ChainDraws;
-use gpssm::posterior::Posterior;
 use gpssm::posterior::ensemble::Ensemble;
 use gpssm::posterior::simulate::Initial;
 use gpssm::posterior::warning::Warning;
+use gpssm_identify::{FittedModel, Start};
 use gpssm_io::fit::LoadedRun;
 use gpssm_io::table::{Columns, Data, read_record};
 
@@ -43,17 +43,17 @@ pub struct RecordArgs {
     /// Rows to use, counted from 1, such as 149:296.
     #[arg(long, value_name = "FIRST:LAST", allow_hyphen_values = true)]
     pub rows: Option<String>,
-    /// Use every k-th row.
+    /// Rows of the file from one row of the model to the next [default: as in the run].
     #[arg(long, value_name = "K")]
     pub every: Option<usize>,
 }
 
-/// A run and its posterior.
+/// A run and its fitted model.
 pub struct Fitted {
     /// The run.
     pub run: LoadedRun,
-    /// Its draws as functions.
-    pub posterior: Posterior,
+    /// Some of its draws, with layout and calibration.
+    pub model: FittedModel,
 }
 
 impl Fitted {
@@ -69,8 +69,14 @@ impl Fitted {
             return Err(Failure::input(message));
         }
         let chains = thinned(&run.chains, total, draws.max_draws);
-        let posterior = Posterior::new(&run.problem, &chains)?;
-        Ok(Self { run, posterior })
+        let model = run.fitted(&chains)?;
+        Ok(Self { run, model })
+    }
+
+    /// The same for records that come in rows of another distance in time.
+    pub fn for_record(mut self, args: &RecordArgs) -> Self {
+        self.model.layout.every = args.every.unwrap_or(self.model.layout.every);
+        self
     }
 
     fn columns(&self, args: &RecordArgs) -> Result<Columns, Failure> {
@@ -98,15 +104,20 @@ impl Fitted {
         })
     }
 
-    /// A record of outputs and inputs.
+    /// A record of outputs and inputs as the model sees it.
     pub fn record(&self, path: &Path, args: &RecordArgs) -> Result<Data, Failure> {
         read_record(path, &self.columns(args)?).map_err(Failure::input)
     }
 
+    /// A record of outputs and inputs as it was measured.
+    pub fn measured(&self, path: &Path, args: &RecordArgs) -> Result<Data, Failure> {
+        read_record(path, &self.columns(args)?.as_measured()).map_err(Failure::input)
+    }
+
     /// Inputs alone as they stand in the file, one list of rows for each sequence.
     pub fn inputs(&self, path: &Path, args: &RecordArgs) -> Result<Data, Failure> {
-        let columns = self.columns(args)?;
-        let columns = Columns { y: columns.u, u: Vec::new(), input_lags: None, delay: None, ..columns };
+        let columns = self.columns(args)?.as_measured();
+        let columns = Columns { y: columns.u, u: Vec::new(), ..columns };
         let data = read_record(path, &columns).map_err(Failure::input)?;
         for sequence in data.record.sequences() {
             if let Some(t) = (0..sequence.n_rows()).find(|t| sequence.y(*t).iter().any(|u| u.is_nan())) {
@@ -118,7 +129,16 @@ impl Fitted {
         Ok(data)
     }
 
-    /// Where paths start: `model`, `last`, or numbers.
+    /// Where free runs start: `model`, `last`, or numbers.
+    pub fn start(&self, text: &str) -> Result<Start, Failure> {
+        Ok(match self.initial(text)? {
+            Initial::Model => Start::Model,
+            Initial::LastTraining { sequence } => Start::Last { sequence },
+            Initial::Given(x) => Start::Given(x),
+        })
+    }
+
+    /// Where filters start: `model`, `last`, or numbers.
     pub fn initial(&self, text: &str) -> Result<Initial, Failure> {
         match text {
             "model" => Ok(Initial::Model),

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use gpssm::mcmc::sink::{ChainDraws, Phase};
-use gpssm::{ChainPlan, Draw, Problem, Progress, RunReport, Settings, Sink, prepare, sample_chains};
+use gpssm::{
+    ChainPlan, Draw, Posterior, Problem, Progress, Record, RunReport, Settings, Sink, prepare, sample_chains,
+};
+use gpssm_identify::{Calibration, FittedModel};
 use thiserror::Error;
 
-use crate::calibration::Calibration;
 use crate::config::{DataConfig, Run, RunError, RunFile};
 use crate::store::{Description, Store, StoreError, StoredRun};
 use crate::table::{Data, TimeUnit};
@@ -107,7 +109,12 @@ impl Sink for Watched<'_> {
 }
 
 /// What the store is told about a run.
-pub fn description<'a>(run: &'a Run, problem: &'a Problem, data: &Data, chains: Vec<u32>) -> Description<'a> {
+pub fn description<'a>(
+    run: &'a Run,
+    problem: &'a Problem,
+    data: &'a Data,
+    chains: Vec<u32>,
+) -> Description<'a> {
     let model = problem.model();
     Description {
         problem,
@@ -119,6 +126,7 @@ pub fn description<'a>(run: &'a Run, problem: &'a Problem, data: &Data, chains: 
         inputs: model.input_names(),
         sequences: data.sequence_labels.clone(),
         time: data.time.clone(),
+        measured: data.measured.as_ref(),
         chains,
     }
 }
@@ -139,6 +147,7 @@ fn restore(stored: &StoredRun, draws: Option<u64>) -> Result<(Run, Data), FitErr
         dt: config.data.dt,
         sequence_labels: stored.sequences(),
         sha256: stored.data_sha256().to_owned(),
+        measured: stored.measured(),
         ..Data::from_record(stored.record().clone(), stored.outputs(), stored.inputs(), &source)
     };
     Ok((file.resolve(&config, &data)?, data))
@@ -168,6 +177,8 @@ pub struct LoadedRun {
     pub data: DataConfig,
     /// Calibration of its free runs.
     pub calibration: Calibration,
+    /// The record as it was measured, where the model sees another.
+    pub measured: Option<Record>,
     /// The configuration.
     pub configuration: String,
     /// Version that made it.
@@ -178,7 +189,7 @@ impl LoadedRun {
     /// Reads and checks all draws of the run at `path`.
     pub fn open(path: &Path) -> Result<Self, FitError> {
         let stored = StoredRun::open(path)?;
-        let (run, _) = restore(&stored, None)?;
+        let (run, data) = restore(&stored, None)?;
         let problem = with_basis(&run.problem, &stored);
         let lengths = stored.chains();
         let chains = (0..lengths.len()).map(|index| stored.draws(index, Phase::Sample));
@@ -192,11 +203,19 @@ impl LoadedRun {
             settings: run.settings,
             data: run.data,
             calibration: run.calibration.unwrap_or_default(),
+            measured: data.measured,
             time: stored.time(),
             sequence_labels: stored.sequences(),
             configuration: stored.configuration().to_owned(),
             version: stored.version().to_owned(),
         })
+    }
+
+    /// The fitted model with these of its draws.
+    pub fn fitted(&self, chains: &[ChainDraws]) -> Result<FittedModel, gpssm::Error> {
+        let posterior = Posterior::new(&self.problem, chains)?;
+        let layout = self.data.columns().layout();
+        FittedModel::new(posterior, layout, self.calibration.clone(), self.measured.clone())
     }
 
     /// One line: what was fitted to what, and how many draws there are.

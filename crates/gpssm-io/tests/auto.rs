@@ -1,7 +1,8 @@
 //! The model that is chosen from a record alone.
 
 use gpssm::{Record, Sequence};
-use gpssm_io::auto::{Kernel, choose, is_asked_for};
+use gpssm_identify::auto::Kernel;
+use gpssm_io::auto::{choose, is_asked_for};
 use gpssm_io::config::RunFile;
 use gpssm_io::table::Data;
 

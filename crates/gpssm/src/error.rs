@@ -75,7 +75,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn data(message: impl Into<String>) -> Self {
+    /// Data that cannot be used.
+    pub fn data(message: impl Into<String>) -> Self {
         Self::Data { message: message.into() }
     }
 
@@ -91,7 +92,8 @@ impl Error {
         Self::Formula { key: key.into(), error }
     }
 
-    pub(crate) fn settings(key: impl Into<String>, message: impl Into<String>) -> Self {
+    /// A setting that cannot be.
+    pub fn settings(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Settings { key: key.into(), message: message.into() }
     }
 }

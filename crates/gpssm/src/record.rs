@@ -130,6 +130,22 @@ impl Sequence {
         Self { y, u, ..*self }.with_presample(self.presample)
     }
 
+    /// These rows, in this order; rows that are not there are left out.
+    pub fn select(&self, rows: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
+        let (mut y, mut u) = (Vec::new(), Vec::new());
+        for t in rows.into_iter().filter(|t| *t < self.n_rows()) {
+            y.extend_from_slice(self.y(t));
+            u.extend_from_slice(self.u(t));
+        }
+        Self::from_flat(y, self.n_y, u, self.n_u)
+    }
+
+    /// The rows of this sequence and then those of another.
+    pub fn followed_by(&self, other: &Self) -> Result<Self, Error> {
+        let join = |a: &[f64], b: &[f64]| [a, b].concat();
+        Self::from_flat(join(&self.y, &other.y), self.n_y, join(&self.u, &other.u), self.n_u)
+    }
+
     /// The rows from `first` on, the outputs of that row left out.
     pub(crate) fn tail(&self, first: usize) -> Self {
         let mut tail =

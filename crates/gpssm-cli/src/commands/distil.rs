@@ -41,7 +41,7 @@ pub struct ThinArgs {
 /// Runs `gpssm thin`; the exit code.
 pub fn thin(args: &ThinArgs) -> Result<u8, Failure> {
     let fitted = Fitted::open(&args.run, args.draws)?;
-    let of = |method| fitted.posterior.thin(args.keep, method, args.draws.seed);
+    let of = |method| fitted.model.posterior.thin(args.keep, method, args.draws.seed);
     let (chosen, other) = match args.method {
         Method::Herding => (of(ThinMethod::Herding)?.1, of(ThinMethod::Random)?.1),
         Method::Random => (of(ThinMethod::Random)?.1, of(ThinMethod::Herding)?.1),
@@ -50,7 +50,7 @@ pub fn thin(args: &ThinArgs) -> Result<u8, Failure> {
         "{} of {} draws: mean of f off by {:.2} % of its sd over the data, sd off by {:.2} %, {} nats of log score lost \
          (the other method: {:.2} %, {:.2} %, {})",
         chosen.kept.len(),
-        fitted.posterior.len(),
+        fitted.model.posterior.len(),
         100.0 * chosen.mean_error,
         100.0 * chosen.sd_error,
         number(chosen.divergence),
@@ -102,7 +102,7 @@ pub fn distil(args: &DistilArgs) -> Result<u8, Failure> {
     make_way_for_file(&args.out, args.overwrite)?;
     let fitted = Fitted::open(&args.run, args.draws)?;
     let options = DistilOptions { size: args.size, tolerance: args.tolerance, ..DistilOptions::default() };
-    let distilled = fitted.posterior.distil(&options)?;
+    let distilled = fitted.model.posterior.distil(&options)?;
     let text = serde_json::to_string(&distilled).map_err(Failure::other)?;
     std::fs::write(&args.out, text).map_err(|error| Failure::writing(&args.out, &error))?;
     for (d, name) in fitted.run.problem.model().state_names().iter().enumerate() {

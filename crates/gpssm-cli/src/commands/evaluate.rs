@@ -6,15 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use gpssm::posterior::baseline::{Arx, Baseline, Task};
-use gpssm::posterior::score::{ScoreReport, Scores, band_log_scores, baseline_scores, ensemble_scores};
-use gpssm::posterior::simulate::SimulateOptions;
+use gpssm::posterior::simulate::Simulation;
 use gpssm::{Record, Sequence};
+use gpssm_identify::{Calibration, ScoreOptions, ScoreReport};
 use gpssm_io::auto;
-use gpssm_io::calibration::Calibration;
 use gpssm_io::config::{RunConfig, RunFile};
 use gpssm_io::fit::Fit;
-use gpssm_io::free_run::{FreeRun, Layout, free_run};
 use gpssm_io::table::{Columns, Data, read_record};
 use gpssm_report::figures::{self, Series, figure_free_run};
 use serde::{Deserialize, Serialize};
@@ -35,8 +32,8 @@ use crate::progress::steps;
 
 The initial state of the test part is inferred from its first rows (--n-init), or with --initial last from the end of the
 training part. By default the model is chosen from the training part (--states auto). The baselines are fitted to the same
-rows: the mean, and linear ARX models with order selected by BIC and by simulation within the training part. Point forecasts
-are medians. The output folder holds the run (run.zarr), the prediction intervals (intervals.csv) and a figure (free_run.svg).")]
+rows: the mean, linear ARX models with order selected by BIC and by simulation within the training part, and the mean function
+of f alone. Point forecasts are medians. The output folder holds the run (run.zarr), the prediction intervals (intervals.csv) and a figure (free_run.svg).")]
 pub struct EvaluateArgs {
     /// A CSV file to fit.
     #[arg(long, value_name = "FILE")]
@@ -116,7 +113,7 @@ pub struct Evaluation {
     pub model: String,
     /// Where the state of the test part is from.
     pub initial: String,
-    /// How the bands differ from the model's own.
+    /// Of the prediction intervals.
     pub calibration: Calibration,
     /// What is to be known of the model.
     pub notes: Vec<String>,
@@ -205,67 +202,53 @@ pub fn evaluate(
         return Ok(None);
     }
 
-    let fitted = Fitted::open(&store, DrawArgs { max_draws: 200, seed: 1 })?;
+    let mut fitted = Fitted::open(&store, DrawArgs { max_draws: 200, seed: 1 })?;
     warn_of_chains(&fitted);
-    let layout = Layout::of(&config.data.columns());
-    let memory = layout.memory(config.model.lags.unwrap_or(0));
-    let (sequence, n_init, initial) = match args.initial {
+    // All rows before the test part, also where a long record was learned from its beginning.
+    fitted.model.training = training;
+    let (n_init, initial) = match args.initial {
         From::First => {
-            let n_init = args.n_init.unwrap_or(memory.max(FEWEST_INIT)).min(test.n_rows() - 5);
-            let initial = format!("free run from the state after the first {n_init} rows of the test part");
-            (test.clone(), n_init, initial)
+            let wanted = fitted.model.memory().max(FEWEST_INIT);
+            let n_init = args.n_init.unwrap_or(wanted).min(test.n_rows() - 5);
+            (n_init, format!("free run from the state after the first {n_init} rows of the test part"))
         }
-        From::Last => {
-            let (sequence, n_init) = following(&training, &test, memory.max(FEWEST_BEFORE))?;
-            (sequence, n_init, "free run from the last state of the training part".into())
-        }
+        From::Last => (0, "free run from the last state of the training part".into()),
     };
-    let options = SimulateOptions { n_paths: args.paths, ..SimulateOptions::default() };
+    let last = fitted.model.training.sequences().len() - 1;
+    let options = ScoreOptions {
+        n_init,
+        after_training: (args.initial == From::Last).then_some(last),
+        n_paths: args.paths,
+        raw: args.raw,
+        ..ScoreOptions::default()
+    };
     let progress = (!quiet).then(|| steps("free run"));
     let tell = |done: usize, of: usize| progress.as_ref().is_none_or(|progress| progress.tell(done, of));
-    let mut run = free_run(&fitted.posterior, &sequence, layout, n_init, &options, &tell)?;
+    let (report, run) = fitted.model.score_free_run(&test, &options, &tell)?;
     drop(progress);
-    if !args.raw {
-        run.y = fitted.run.calibration.apply(&run.y);
-    }
     if !quiet {
-        warn(&run.warnings);
+        warn(&report.warnings);
     }
-    let report = scores(&run, &sequence, &training, n_init)?;
-    // The bands are those of the test part, whatever went before it.
-    run.y = run.y.from_row(sequence.n_rows() - test.n_rows());
     write_intervals(out, &run, &test, &args.y)?;
     Ok(Some(Evaluation {
         report,
         outputs: args.y.clone(),
         model,
         initial,
-        calibration: if args.raw { Calibration::default() } else { fitted.run.calibration },
+        calibration: if args.raw { Calibration::default() } else { fitted.model.calibration },
         notes,
-        n_scored: sequence.n_rows() - n_init,
+        n_scored: test.n_rows() - n_init,
         seconds: began.elapsed().as_secs_f64(),
     }))
 }
 
 /// Rows that set the state, at the least.
 const FEWEST_INIT: usize = 5;
-/// The same for rows of the training part: there are enough.
-const FEWEST_BEFORE: usize = 20;
-
-/// The test part with the last rows of the training part before it, and how many there are.
-fn following(training: &Record, test: &Sequence, wanted: usize) -> Result<(Sequence, usize), Failure> {
-    let last = &training.sequences()[training.sequences().len() - 1];
-    let from = last.n_rows().saturating_sub(wanted);
-    let rows = || (from..last.n_rows()).map(|t| (last, t)).chain((0..test.n_rows()).map(|t| (test, t)));
-    let y = rows().map(|(part, t)| part.y(t).to_vec()).collect();
-    let u = if test.n_u() == 0 { Vec::new() } else { rows().map(|(part, t)| part.u(t).to_vec()).collect() };
-    Ok((Sequence::new(y, u)?, last.n_rows() - from))
-}
 
 /// The training record and the test sequence as they stand in the files; rows of the training part go into the
 /// configuration.
 fn parts(args: &EvaluateArgs, config: &mut RunConfig) -> Result<(Record, Sequence), Failure> {
-    let plain = Columns { input_lags: None, delay: None, every: None, ..config.data.columns() };
+    let plain = config.data.columns().as_measured();
     let read = |path: &Path, columns: &Columns| read_record(path, columns).map_err(Failure::input);
     if let Some(path) = &args.test {
         let training = read(&args.train, &plain)?;
@@ -312,39 +295,11 @@ fn warn_of_chains(fitted: &Fitted) {
     }
 }
 
-/// The model beside a constant and two ARX models.
-fn scores(run: &FreeRun, test: &Sequence, training: &Record, n_init: usize) -> Result<ScoreReport, Failure> {
-    const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
-    let log_scores = band_log_scores(&run.y, test);
-    let model = ensemble_scores("model", test, &run.y, 0, &log_scores, n_init, &LEVELS)?;
-    let mut report = ScoreReport { scores: vec![model], arx_order: None, warnings: Vec::new() };
-    let mut add = |baseline: Baseline| -> Result<(), Failure> {
-        if baseline.mean.iter().chain(&baseline.sd).all(|value| value.is_finite()) {
-            report.scores.push(baseline_scores(&baseline, test, n_init, &LEVELS)?);
-        }
-        Ok(())
-    };
-    add(Baseline::constant(training, test))?;
-    let task = Task::FreeRun { n_init };
-    for (arx, how) in
-        [(Arx::fit(training, MOST_ORDER), "BIC"), (Arx::fit_for_free_runs(training, MOST_ORDER), "free runs")]
-    {
-        if let Some(arx) = arx {
-            let name = format!("ARX {} by {how}", arx.order());
-            add(Baseline { name, ..arx.baseline(training, test, task) })?;
-        }
-    }
-    Ok(report)
-}
-
-/// Largest order of the ARX models.
-const MOST_ORDER: usize = 10;
-
-fn write_intervals(out: &Path, run: &FreeRun, test: &Sequence, outputs: &[String]) -> Result<(), Failure> {
+fn write_intervals(out: &Path, run: &Simulation, test: &Sequence, outputs: &[String]) -> Result<(), Failure> {
     let time: Vec<f64> = (0..test.n_rows()).map(|t| t as f64).collect();
     let mut table = IntervalTable::new(outputs.to_vec());
     table.add("1", &time, &run.y);
-    table.into_output(false).write(Some(&out.join("calibration.csv")))?;
+    table.into_output(false).write(Some(&out.join("intervals.csv")))?;
     let series: Vec<Series> = outputs
         .iter()
         .enumerate()
@@ -368,9 +323,4 @@ fn write_intervals(out: &Path, run: &FreeRun, test: &Sequence, outputs: &[String
     let path = out.join("free_run.svg");
     let figure = figure_free_run("Free run over the test part", "row", &series);
     std::fs::write(&path, figure).map_err(|error| Failure::writing(&path, &error))
-}
-
-/// The scores of one model, by name.
-pub fn named<'a>(report: &'a ScoreReport, name: &str) -> Option<&'a Scores> {
-    report.scores.iter().find(|scores| scores.name.contains(name))
 }

@@ -73,6 +73,7 @@ pub fn filter(args: &FilterArgs) -> Result<u8, Failure> {
     for (s, sequence) in data.record.sequences().iter().enumerate() {
         let progress = steps("filter");
         let found = fitted
+            .model
             .posterior
             .filter(sequence, &initial, &args.options(), &|done, of| progress.tell(done, of))?;
         warn(&found.warnings);
@@ -114,7 +115,7 @@ pub fn smooth(args: &FilterArgs) -> Result<u8, Failure> {
     check_room("--paths", args.paths, values)?;
     let mut table = IntervalTable::new(fitted.run.problem.model().state_names());
     for (s, sequence) in data.record.sequences().iter().enumerate() {
-        let found = fitted.posterior.smooth(sequence, args.paths, &args.options())?;
+        let found = fitted.model.posterior.smooth(sequence, args.paths, &args.options())?;
         warn(&found.warnings);
         eprintln!(
             "log marginal likelihood of sequence {}: {:.2}",

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use gpssm::convergence::assess;
 use gpssm::mcmc::moves::MoveTotals;
-use gpssm_io::auto::{self, Choice};
+use gpssm_identify::auto::Choice;
+use gpssm_io::auto;
 use gpssm_io::config::{Run, RunConfig, RunFile};
 use gpssm_io::fit::{Fit, FitError, LoadedRun};
 use gpssm_io::store::StoredRun;

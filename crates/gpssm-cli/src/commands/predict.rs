@@ -83,7 +83,7 @@ fn at_points(fitted: &Fitted, file: &Path, target: Target) -> Result<Output, Fai
             z.push(sequence.y(t));
         }
     }
-    let found = fitted.posterior.predict_at(&z, target)?;
+    let found = fitted.model.posterior.predict_at(&z, target)?;
     warn(&found.warnings);
     let mut output = Output::default();
     for (c, name) in names.iter().enumerate() {
@@ -112,10 +112,14 @@ fn ahead(args: &PredictArgs, fitted: &Fitted, k: usize) -> Result<Output, Failur
     let mut scores = Vec::new();
     for (s, sequence) in data.record.sequences().iter().enumerate() {
         let progress = steps("predict");
-        let found =
-            fitted.posterior.predict_ahead(sequence, k, args.samples, &initial, &options, &|done, of| {
-                progress.tell(done, of)
-            })?;
+        let found = fitted.model.posterior.predict_ahead(
+            sequence,
+            k,
+            args.samples,
+            &initial,
+            &options,
+            &|done, of| progress.tell(done, of),
+        )?;
         warn(&found.warnings);
         table.add(&data.sequence_labels[s], &data.time[s][found.first_row..], &found.y);
         scores.extend(found.log_score);

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gpssm::posterior::compare::compare as rank;
-use gpssm::posterior::ensemble::Ensemble;
 use gpssm::posterior::online::OnlineOptions;
-use gpssm::posterior::score::{ScoreOptions, ScoreReport, ScoreTask, Scores};
-use gpssm_io::calibration::Calibration;
+use gpssm_identify::score::Scores;
+use gpssm_identify::{Calibration, ScoreOptions, ScoreReport, ScoreTask};
 use gpssm_io::table::Data;
 use serde_json::json;
 
@@ -19,8 +18,8 @@ use crate::table::{Table, number, number_or_dash};
 /// Arguments of `gpssm score`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The baselines are fitted to the training record of the run: its mean, a linear ARX model with selected order, \
-and the mean function of f alone. RMSE, NRMSE, fit %, R2 and MAE are those of the nonlinear_benchmarks package. Log score (larger \
+    after_help = "The baselines are fitted to the training record of the run: its mean, linear ARX models with order \
+selected by BIC and by simulation, and the mean function of f alone. Every row is predicted, also by models of every k-th row. RMSE, NRMSE, fit %, R2 and MAE are those of the nonlinear_benchmarks package. Log score (larger \
 is better) and CRPS (smaller is better) score the whole predictive distribution; 'in 90 %' is the coverage of the 90 % \
 prediction interval."
 )]
@@ -57,8 +56,8 @@ pub struct ScoreArgs {
 
 /// Runs `gpssm score`; the exit code.
 pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
-    let fitted = Fitted::open(&args.run, args.draws)?;
-    let data = fitted.record(&args.file, &args.record)?;
+    let fitted = Fitted::open(&args.run, args.draws)?.for_record(&args.record);
+    let data = fitted.measured(&args.file, &args.record)?;
     let sequence = single(&data)?;
     check_room("--paths", args.paths, data.n_rows * data.outputs.len())?;
     let after = args.after_training.then(|| fitted.run.problem.sequences().len() - 1);
@@ -68,17 +67,14 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
         after_training: after,
         n_paths: args.paths,
         filter: OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() },
+        raw: args.raw,
         ..ScoreOptions::default()
     };
     let progress = steps("score");
-    let calibration = if args.raw { Calibration::default() } else { fitted.run.calibration.clone() };
-    let tell = |done: usize, of: usize| progress.tell(done, of);
-    let apply = |samples: &Ensemble| calibration.apply(samples);
-    let reshape: Option<&dyn Fn(&Ensemble) -> Ensemble> =
-        if calibration.are_own() { None } else { Some(&apply) };
-    let report = fitted.posterior.score_with(sequence, &options, reshape, &tell)?;
+    let report = fitted.model.score(sequence, &options, &|done, of| progress.tell(done, of))?;
     drop(progress);
     warn(&report.warnings);
+    let calibration = if args.raw { Calibration::default() } else { fitted.model.calibration };
     if args.json {
         println!(
             "{:#}",
@@ -131,20 +127,18 @@ pub fn table(report: &ScoreReport, outputs: &[String]) -> String {
         ];
         let mut table = Table::new(&head);
         for scores in &report.scores {
-            table.push(row(scores, k, report.arx_order));
+            table.push(row(scores, k));
         }
         text += &table.render();
     }
     text
 }
 
-fn row(scores: &Scores, k: usize, order: Option<usize>) -> Vec<String> {
+fn row(scores: &Scores, k: usize) -> Vec<String> {
     let found = &scores.outputs[k];
-    let name = match (scores.name.as_str(), order) {
-        (name, Some(order)) if name.contains("ARX") || name.contains("arx") => {
-            format!("{name} (order {order})")
-        }
-        (name, _) => name.to_owned(),
+    let name = match scores.order {
+        Some(order) => format!("{} (order {order})", scores.name),
+        None => scores.name.clone(),
     };
     let percent = |value: f64| format!("{:.0} %", 100.0 * value);
     let mut row = vec![
@@ -199,7 +193,8 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let data = first.record(&args.record_file, &args.record)?;
     let sequence = single(&data)?;
     let names: Vec<String> = args.runs.iter().map(|run| run.display().to_string()).collect();
-    let models: Vec<_> = names.iter().map(String::as_str).zip(fitted.iter().map(|l| &l.posterior)).collect();
+    let models: Vec<_> =
+        names.iter().map(String::as_str).zip(fitted.iter().map(|l| &l.model.posterior)).collect();
     let options = OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() };
     let progress = steps("compare");
     let ranked = rank(&models, sequence, args.n_init, &options, &|done, of| progress.tell(done, of))?;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpssm::posterior::online::OnlineOptions;
-use gpssm::posterior::simulate::{Initial, SimulateOptions, Simulation, simulate_prior};
-use gpssm::prepare;
-use gpssm_io::calibration::Calibration;
+use gpssm::posterior::simulate::{SimulateOptions, Simulation, simulate_prior};
+use gpssm::{Sequence, prepare};
+use gpssm_identify::{FreeRunOptions, Start};
 use gpssm_io::config::RunFile;
 
 use crate::commands::fit;
@@ -24,7 +24,8 @@ use crate::progress::steps;
   gpssm simulate run.zarr --steps 100 --paths 5000 --samples paths.parquet   a model without inputs
   gpssm simulate --prior model.toml -o prior.csv                   simulate from the priors, before any fit
 
-Each path uses one function drawn from the posterior, so the prediction intervals include uncertainty about the dynamics.")]
+Each path uses one function drawn from the posterior, so the prediction intervals include uncertainty about the dynamics.
+Every row is predicted, also by models of every k-th row.")]
 pub struct SimulateArgs {
     /// A posterior store.
     #[arg(required_unless_present = "prior")]
@@ -93,85 +94,73 @@ pub fn run(args: &SimulateArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Simulations with the label and times of their sequence.
-type Labelled = (String, Vec<f64>, Simulation);
+/// A record to run free over, with its label and times.
+type Labelled<T> = (String, Vec<f64>, T);
 
 fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
-    let fitted = Fitted::open(run, args.draws)?;
-    let n_u = fitted.run.problem.model().n_u;
-    let values = fitted.run.problem.n_x() + fitted.run.problem.model().n_y;
-    let mut done: Vec<Labelled> = Vec::new();
-    if let Some(n_init) = args.n_init {
-        let Some(path) = &args.inputs else {
-            return Err(Failure::input("--n-init needs --inputs with a record of outputs"));
-        };
-        let data = fitted.record(path, &args.record)?;
-        check_room("--paths", args.paths, data.n_rows * values)?;
-        let filter = OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() };
-        for (s, sequence) in data.record.sequences().iter().enumerate() {
-            let rows = |n: usize| (0..n).map(|t| sequence.y(t).to_vec()).collect::<Vec<_>>();
-            if n_init == 0 || n_init > sequence.n_rows() {
-                let message = format!("--n-init {n_init}: the record has {} rows", sequence.n_rows());
-                return Err(Failure::input(message));
-            }
-            let inputs: Vec<Vec<f64>> = (0..sequence.n_rows()).map(|t| sequence.u(t).to_vec()).collect();
-            let progress = steps("simulate");
-            let found = fitted.posterior.simulate_from_record(
-                &rows(n_init),
-                &inputs,
-                options,
-                &filter,
-                &|done, of| progress.tell(done, of),
-            )?;
-            done.push((data.sequence_labels[s].clone(), data.time[s].clone(), found));
-        }
-    } else {
-        let initial = fitted.initial(&args.initial)?;
-        // The next record begins one row after the training record ended.
-        let follows = match initial {
-            Initial::LastTraining { sequence } => Some(sequence),
-            _ => None,
-        };
-        let inputs: Vec<(String, Vec<f64>, Vec<Vec<f64>>)> = match (&args.inputs, args.steps) {
-            (Some(_), _) if n_u == 0 => {
-                return Err(Failure::input("--inputs: the model has no inputs; give --steps instead"));
-            }
-            (Some(path), _) => {
-                let data = fitted.inputs(path, &args.record)?;
-                check_room("--paths", args.paths, data.n_rows * values)?;
-                let rows = data.record.sequences().iter();
-                let window = fitted.run.data.columns().window();
-                let rows = rows.map(|s| (0..s.n_rows()).map(|t| s.y(t).to_vec()).collect::<Vec<_>>());
-                let rows = rows.map(|rows| window.with_past_rows(rows));
-                let labels = data.sequence_labels.iter().cloned().zip(data.time.iter().cloned());
-                labels.zip(rows).map(|((label, time), rows)| (label, time, rows)).collect()
-            }
-            (None, Some(steps)) if n_u == 0 => {
-                check_room("--steps", steps, args.paths.max(1).saturating_mul(values))?;
-                vec![("1".to_owned(), (0..=steps).map(|t| t as f64).collect(), vec![Vec::new(); steps + 1])]
-            }
-            (None, _) => {
-                return Err(Failure::input(format!(
-                    "--inputs: the model has {n_u} inputs, which must be given"
-                )));
-            }
-        };
-        for (label, time, rows) in inputs {
-            let progress = steps("simulate");
-            let tell = |done: usize, of: usize| progress.tell(done, of);
-            let found = match follows {
-                Some(sequence) => fitted.posterior.simulate_on(sequence, &rows, options, &tell)?,
-                None => fitted.posterior.simulate(&rows, &initial, options, &tell)?,
-            };
-            done.push((label, time, found));
-        }
+    let fitted = Fitted::open(run, args.draws)?.for_record(&args.record);
+    let start = match args.n_init {
+        Some(n_init) => Start::Outputs { n_init },
+        None => fitted.start(&args.initial)?,
+    };
+    let options = FreeRunOptions {
+        simulate: options.clone(),
+        filter: OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() },
+        raw: args.raw,
+    };
+    let mut done = Vec::new();
+    for (label, time, sequence) in records(args, &fitted)? {
+        let progress = steps("simulate");
+        let tell = |done: usize, of: usize| progress.tell(done, of);
+        done.push((label, time, fitted.model.free_run(&sequence, &start, &options, &tell)?));
     }
-    let model = fitted.run.problem.model();
-    let calibration = if args.raw { Calibration::default() } else { fitted.run.calibration.clone() };
-    if let Some(words) = calibration.describe() {
+    if let Some(words) = fitted.model.calibration.describe().filter(|_| !args.raw) {
         eprintln!("{words}");
     }
-    write(args, model.state_names(), model.output_names(), &calibration, done)
+    let model = fitted.run.problem.model();
+    write(args, model.state_names(), model.output_names(), done)
+}
+
+/// What is run free over: a record of outputs and inputs, inputs alone, or rows without either.
+fn records(args: &SimulateArgs, fitted: &Fitted) -> Result<Vec<Labelled<Sequence>>, Failure> {
+    let n_u = fitted.model.n_u();
+    let values = fitted.run.problem.n_x() + fitted.run.problem.model().n_y;
+    match (&args.inputs, args.n_init, args.steps) {
+        (Some(path), Some(n_init), _) => {
+            let data = fitted.measured(path, &args.record)?;
+            check_room("--paths", args.paths, data.n_rows * values)?;
+            let sequences = data.record.sequences();
+            if let Some(short) = sequences.iter().find(|s| n_init == 0 || n_init > s.n_rows()) {
+                let message = format!("--n-init {n_init}: the record has {} rows", short.n_rows());
+                return Err(Failure::input(message));
+            }
+            let labels = data.sequence_labels.iter().cloned().zip(data.time.iter().cloned());
+            Ok(labels.zip(sequences).map(|((label, time), s)| (label, time, s.clone())).collect())
+        }
+        (None, Some(_), _) => Err(Failure::input("--n-init needs --inputs with a record of outputs")),
+        (Some(_), None, _) if n_u == 0 => {
+            Err(Failure::input("--inputs: the model has no inputs; give --steps instead"))
+        }
+        (Some(path), None, _) => {
+            let data = fitted.inputs(path, &args.record)?;
+            check_room("--paths", args.paths, data.n_rows * values)?;
+            let mut records = Vec::new();
+            for (s, sequence) in data.record.sequences().iter().enumerate() {
+                let u = (0..sequence.n_rows()).map(|t| sequence.y(t).to_vec()).collect();
+                let (label, time) = (data.sequence_labels[s].clone(), data.time[s].clone());
+                records.push((label, time, fitted.model.inputs(u)?));
+            }
+            Ok(records)
+        }
+        (None, None, Some(steps)) if n_u == 0 => {
+            check_room("--steps", steps, args.paths.max(1).saturating_mul(values))?;
+            let time = (0..=steps).map(|t| t as f64).collect();
+            Ok(vec![("1".to_owned(), time, fitted.model.inputs(vec![Vec::new(); steps + 1])?)])
+        }
+        (None, None, _) => {
+            Err(Failure::input(format!("--inputs: the model has {n_u} inputs, which must be given")))
+        }
+    }
 }
 
 fn prior(args: &SimulateArgs, model: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
@@ -186,15 +175,14 @@ fn prior(args: &SimulateArgs, model: &Path, options: &SimulateOptions) -> Result
         done.push((data.sequence_labels[s].clone(), data.time[s].clone(), found));
     }
     let model = problem.model();
-    write(args, model.state_names(), model.output_names(), &Calibration::default(), done)
+    write(args, model.state_names(), model.output_names(), done)
 }
 
 fn write(
     args: &SimulateArgs,
     states: Vec<String>,
     outputs: Vec<String>,
-    calibration: &Calibration,
-    done: Vec<Labelled>,
+    done: Vec<Labelled<Simulation>>,
 ) -> Result<u8, Failure> {
     let several = done.len() > 1;
     let names: Vec<String> =
@@ -203,7 +191,7 @@ fn write(
     let mut samples = Samples::default();
     for (label, time, found) in &done {
         warn(&found.warnings);
-        table.add(label, time, &calibration.apply(&found.y).beside(&found.x));
+        table.add(label, time, &found.y.beside(&found.x));
         if args.samples.is_some() {
             samples.add(label, time, found);
         }

@@ -53,9 +53,9 @@ use gpssm::model::dynamics::DynamicsSpec;
 use gpssm::model::spec::{FunctionSpec, InitialSpec, ProcessNoiseSpec, SensorSpec};
 use gpssm::model::symmetry::Symmetry;
 use gpssm::{KernelSpec, Prior, Settings};
+use gpssm_identify::Calibration;
 use serde::{Deserialize, Deserializer, de};
 
-use crate::calibration::Calibration;
 use crate::table::Columns;
 
 pub use self::error::{ConfigError, Origin};

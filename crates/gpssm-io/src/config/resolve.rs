@@ -4,12 +4,12 @@ use gpssm::model::dynamics::{DynamicsSpec, InducingSpec};
 use gpssm::model::parameters::{Identity, Owner};
 use gpssm::model::spec::{FunctionSpec, Model, SensorSpec, StateSpec, TransitionSpec};
 use gpssm::{Functions, KernelSpec, Problem, Settings, formula};
+use gpssm_identify::Calibration;
 use thiserror::Error;
 
 use super::error::ConfigError;
 use super::tree::RunFile;
 use super::{DataConfig, ModelConfig, RunConfig, StateConfig, States, write};
-use crate::calibration::Calibration;
 use crate::table::{Data, DataError, DataProblem};
 
 /// A run that can start: nothing is left open.

@@ -3,7 +3,7 @@
 use gpssm::dynamics::basis::features::BasisChoice;
 use gpssm::mcmc::sink::Phase;
 use gpssm::model::parameters::{ParameterPrior, ParameterTable};
-use gpssm::{Points, Problem, Settings};
+use gpssm::{Points, Problem, Record, Settings};
 use serde_json::Value;
 
 use super::codec::{integers, numbers, texts};
@@ -35,6 +35,8 @@ pub struct Description<'a> {
     pub sequences: Vec<String>,
     /// Time of every row, by sequence.
     pub time: Vec<Vec<f64>>,
+    /// The record as it was measured, where the model sees another: lagged inputs, or not every row.
+    pub measured: Option<&'a Record>,
     /// Chains that this store holds; all of the run's, or some of them.
     pub chains: Vec<u32>,
 }
@@ -54,6 +56,7 @@ impl<'a> Description<'a> {
             inputs: problem.model().input_names(),
             sequences: (1..=record.sequences().len()).map(|s| s.to_string()).collect(),
             time: rows.map(|n| (0..n).map(|t| t as f64).collect()).collect(),
+            measured: None,
             chains: (0..settings.chains).collect(),
         }
     }
@@ -103,6 +106,7 @@ impl<'a> Description<'a> {
             ]);
         }
         self.add_data(&mut layout, n_rows);
+        self.measured.iter().for_each(|record| add_measured(&mut layout, record));
         self.add_scaling(&mut layout);
         self.add_basis(&mut layout);
         add_known_parameters(&mut layout, table, &arrays);
@@ -261,6 +265,23 @@ impl<'a> Description<'a> {
         }
         layout.constants.insert("basis".into(), kind.into());
     }
+}
+
+/// Every row as it was measured, for free runs that go on from the end of the record, and for baselines.
+fn add_measured(layout: &mut Layout, record: &Record) {
+    let rows = || record.sequences().iter().flat_map(|s| (0..s.n_rows()).map(move |t| (s, t)));
+    let n_rows = rows().count();
+    let y: Vec<f64> = rows().flat_map(|(s, t)| s.y(t).to_vec()).collect();
+    let u: Vec<f64> = rows().flat_map(|(s, t)| s.u(t).to_vec()).collect();
+    layout.fixed.push(constant("measured_y", &[("measured_row", n_rows), ("output", record.n_y())], &y));
+    if record.n_u() > 0 {
+        let dims = [("measured_row", n_rows), ("measured_input", record.n_u())];
+        layout.fixed.push(constant("measured_u", &dims, &u));
+    }
+    let lengths = record.sequences().iter().map(|s| s.n_rows() as i64);
+    let dims = [("sequence_index", record.sequences().len())];
+    let path = "constant_data/measured_rows".to_owned();
+    layout.fixed.push(Fixed::new(path, DataType::Int64, &dims, integers(lengths)));
 }
 
 /// Parameters that are not learned are data.

@@ -47,6 +47,10 @@ impl StoredRun {
         let (layout, committed) = read_root(path)?;
         let record = record(&layout)
             .ok_or_else(|| StoreError::damaged(&path.join(ROOT), "the record does not fit together"))?;
+        if layout.integers("constant_data/measured_rows").is_some() && measured(&layout).is_none() {
+            let message = "the measured record does not fit together";
+            return Err(StoreError::damaged(&path.join(ROOT), message));
+        }
         let run = Self { folder: path.to_path_buf(), layout, committed, record };
         // Constants that make no sense are found here rather than later.
         run.known_theta().zip(run.find_scaling()).zip(run.find_basis()).map(|_| ()).ok_or_else(|| {
@@ -143,9 +147,14 @@ impl StoredRun {
         self.rows().into_iter().filter_map(|rows| time.get(rows).map(<[f64]>::to_vec)).collect()
     }
 
-    /// What was measured.
+    /// The record as the model sees it.
     pub fn record(&self) -> &Record {
         &self.record
+    }
+
+    /// What was measured, where the model sees another record: lagged inputs, or not every row.
+    pub fn measured(&self) -> Option<Record> {
+        measured(&self.layout)
     }
 
     /// Internal and original units.
@@ -361,4 +370,23 @@ fn record(layout: &Layout) -> Option<Record> {
         Sequence::from_flat(y, n_y, u, n_u).ok()
     };
     Record::new(rows.iter().map(sequence).collect::<Option<_>>()?).ok()
+}
+
+/// The record as it was measured, if it is there and fits together.
+fn measured(layout: &Layout) -> Option<Record> {
+    let lengths = layout.integers("constant_data/measured_rows")?;
+    let y = layout.numbers("constant_data/measured_y")?;
+    let u = layout.numbers("constant_data/measured_u").unwrap_or_default();
+    let n_y = layout.texts("constant_data/output")?.len();
+    let n_rows = y.len() / n_y.max(1);
+    let n_u = u.len() / n_rows.max(1);
+    let mut from = 0;
+    let mut sequences = Vec::new();
+    for length in lengths {
+        let to = from + usize::try_from(length).ok()?;
+        let (y, u) = (y.get(from * n_y..to * n_y)?, u.get(from * n_u..to * n_u)?);
+        sequences.push(Sequence::from_flat(y.to_vec(), n_y, u.to_vec(), n_u).ok()?);
+        from = to;
+    }
+    Record::new(sequences).ok().filter(|_| from == n_rows)
 }

@@ -12,7 +12,6 @@
 mod calendar;
 mod error;
 mod fingerprint;
-mod lagged;
 mod number;
 mod open;
 mod rows;
@@ -22,6 +21,7 @@ mod steps;
 use std::path::Path;
 
 use gpssm::{Record, Sequence};
+use gpssm_identify::Layout;
 use serde::{Deserialize, Serialize};
 
 use self::error::Blame;
@@ -30,7 +30,6 @@ use self::rows::Row;
 use self::sequences::{Builder, Finished};
 
 pub use self::error::{DataError, DataProblem};
-pub use self::lagged::Window;
 pub use self::open::{TableHeader, read_header};
 pub use self::steps::TimeUnit;
 
@@ -57,7 +56,7 @@ pub struct Columns {
     /// Keep one row of so many, in each sequence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<usize>,
-    /// So many past values of each input are inputs, too.
+    /// Number of past values of each input used as further inputs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_lags: Option<usize>,
     /// Rows from an input to the first output that sees it; by default one.
@@ -65,11 +64,47 @@ pub struct Columns {
     pub delay: Option<usize>,
 }
 
+impl Columns {
+    /// How the rows that are read become the rows of the model.
+    pub fn layout(&self) -> Layout {
+        let plain = Layout::default();
+        Layout {
+            input_lags: self.input_lags.unwrap_or(plain.input_lags),
+            delay: self.delay.unwrap_or(plain.delay),
+            every: self.every.unwrap_or(plain.every),
+        }
+    }
+
+    /// The same columns, every row as it was measured.
+    #[must_use]
+    pub fn as_measured(&self) -> Self {
+        Self { input_lags: None, delay: None, every: None, ..self.clone() }
+    }
+
+    /// What is wrong with the layout that is asked for.
+    fn refused(&self) -> Option<DataProblem> {
+        let Layout { input_lags, delay, every } = self.layout();
+        // Inputs alone may be read as outputs, see the commands on new inputs.
+        if (input_lags, delay) != (0, 1) && self.u.is_empty() {
+            return Some(DataProblem::NoInputsToLag);
+        }
+        if input_lags.max(delay) > MOST_LAGS {
+            return Some(DataProblem::TooManyLags { asked: input_lags.max(delay), most: MOST_LAGS });
+        }
+        (every == 0).then_some(DataProblem::BadEvery)
+    }
+}
+
+/// More past values than this are a mistake.
+const MOST_LAGS: usize = 1000;
+
 /// What was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Data {
-    /// The sequences.
+    /// The sequences as the model sees them.
     pub record: Record,
+    /// The sequences as they were measured, where the model sees others: lagged inputs, or not every row.
+    pub measured: Option<Record>,
     /// Names of the outputs.
     pub outputs: Vec<String>,
     /// Names of the inputs.
@@ -101,13 +136,13 @@ impl Data {
         let columns = Columns { y: outputs.clone(), u: inputs.clone(), ..Columns::default() };
         let labels: Vec<String> = (1..=rows.len()).map(|s| s.to_string()).collect();
         let time: Vec<Vec<f64>> = rows.iter().map(|n| (0..*n).map(|t| t as f64).collect()).collect();
-        let values = record.sequences().iter().flat_map(|s| (0..s.n_rows()).flat_map(|t| s.y(t)));
         Self {
-            n_missing: values.filter(|y| y.is_nan()).count(),
+            n_missing: count_missing(&record),
             sha256: fingerprint::fingerprint(&record, &columns, &labels, &time),
             lines: rows.iter().map(|n| (2..2 + *n as u64).collect()).collect(),
             n_rows: rows.iter().sum(),
             record,
+            measured: None,
             outputs,
             inputs,
             time,
@@ -125,6 +160,11 @@ impl Data {
         let sha256 = fingerprint::fingerprint(&self.record, &columns, &sequence_labels, &time);
         Self { time, time_unit: TimeUnit::Given, sequence_labels, sha256, ..self }
     }
+}
+
+fn count_missing(record: &Record) -> usize {
+    let values = record.sequences().iter().flat_map(|s| (0..s.n_rows()).flat_map(|t| s.y(t)));
+    values.filter(|y| y.is_nan()).count()
 }
 
 /// Reads the record.
@@ -157,20 +197,20 @@ pub fn read_record(path: &Path, columns: &Columns) -> Result<Data, DataError> {
         return Err(blame.file(DataProblem::BadRows { from, to, there: Some(n_read) }));
     }
     let Finished { sequences, time, time_unit, dt, labels, lines } = builder.finish()?;
-    let n_missing = sequences.iter().flat_map(|s| &s.y).filter(|y| y.is_nan()).count();
-    let n_rows = lines.iter().map(Vec::len).sum();
-    let window = columns.window();
-    let (n_y, n_u) = (columns.y.len(), columns.u.len() * window.n_values());
+    let (n_y, n_u) = (columns.y.len(), columns.u.len());
     let other = |error: gpssm::Error| blame.file(DataProblem::Other(error.to_string()));
-    let sequences = sequences
-        .into_iter()
-        .map(|s| Sequence::from_flat(s.y, n_y, window.with_past(s.u, columns.u.len()), n_u));
-    let record = Record::new(sequences.collect::<Result<_, _>>().map_err(other)?).map_err(other)?;
+    let sequences = sequences.into_iter().map(|s| Sequence::from_flat(s.y, n_y, s.u, n_u));
+    let measured = Record::new(sequences.collect::<Result<_, _>>().map_err(other)?).map_err(other)?;
+    let layout = columns.layout();
+    let record = layout.apply_to(&measured).map_err(other)?;
     let sha256 = fingerprint::fingerprint(&record, columns, &labels, &time);
+    let n_rows = lines.iter().map(Vec::len).sum();
+    let n_missing = count_missing(&record);
     Ok(Data {
         record,
+        measured: (!layout.is_plain()).then_some(measured),
         outputs: columns.y.clone(),
-        inputs: window.names(&columns.u),
+        inputs: layout.names(&columns.u),
         time,
         time_unit,
         dt,
@@ -212,11 +252,8 @@ impl Places {
         if let Some(dt) = columns.dt.filter(|dt| !(dt.is_finite() && *dt > 0.0)) {
             return Err(DataProblem::BadStep(dt));
         }
-        if let Some(problem) = lagged::refused(columns) {
+        if let Some(problem) = columns.refused() {
             return Err(problem);
-        }
-        if columns.every == Some(0) {
-            return Err(DataProblem::BadEvery);
         }
         if let Some((from, to)) = columns.rows.filter(|(from, to)| *from == 0 || from > to) {
             return Err(DataProblem::BadRows { from, to, there: None });

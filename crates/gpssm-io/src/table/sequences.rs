@@ -6,7 +6,7 @@ use super::Columns;
 use super::error::{Blame, DataError, DataProblem};
 use super::steps::{self, TimeUnit};
 
-/// Values of the rows that are kept, row by row.
+/// Values of all rows, row by row.
 #[derive(Default)]
 pub(super) struct Values {
     pub(super) y: Vec<f64>,
@@ -18,7 +18,6 @@ pub(super) struct Values {
 struct Part {
     label: String,
     values: Values,
-    /// Of all its rows, kept or not.
     lines: Vec<u64>,
     times: Vec<f64>,
 }
@@ -32,6 +31,7 @@ pub(super) struct Builder<'a> {
     unit: Option<TimeUnit>,
 }
 
+/// All rows of the sequences, with times and lines of those that the model sees.
 pub(super) struct Finished {
     pub(super) sequences: Vec<Values>,
     pub(super) time: Vec<Vec<f64>>,
@@ -78,12 +78,11 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Where the row's values go, if it is kept.
+    /// Where the row's values go.
     pub(super) fn row(&mut self, line: u64) -> Option<&mut Values> {
         let part = self.parts.last_mut()?;
-        let kept = part.lines.len().is_multiple_of(self.every);
         part.lines.push(line);
-        kept.then_some(&mut part.values)
+        Some(&mut part.values)
     }
 
     /// Checks lengths and times.

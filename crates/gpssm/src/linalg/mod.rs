@@ -2,6 +2,7 @@
 //!
 //! - [`dense`]: Cholesky factor of one dense matrix (the evidence of a path, eq. 4 of the paper)
 //! - `branching`: rank-one updates that leave the old factor as it is
+//! - [`least_squares`]: linear regression with dependent columns left out
 //! - `panels`: row panels of growing factors, solved for many columns at once
 //! - `rotations`: rank-one updates of a panel factor by Givens rotations
 //! - [`small`]: the n_x by n_x Gaussians of single particles
@@ -11,6 +12,7 @@
 pub(crate) mod branching;
 pub mod dense;
 pub(crate) mod exponential;
+pub mod least_squares;
 pub(crate) mod panels;
 pub(crate) mod rotations;
 pub(crate) mod simd;

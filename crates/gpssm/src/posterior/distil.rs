@@ -13,7 +13,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::baseline::least_squares;
 use super::distilled::{DISTILLED_VERSION, Distilled, DistilledFunction, DistilledState, SparseFunction};
 use super::function::Moments;
 use super::{Posterior, to_internal};
@@ -22,6 +21,7 @@ use crate::dynamics::path_density::fill_covariance;
 use crate::error::Error;
 use crate::kernel::{Kernel, Scratch};
 use crate::linalg::dense::Dense;
+use crate::linalg::least_squares::least_squares;
 use crate::points::Points;
 use crate::scaling::mean_and_sd;
 

@@ -24,7 +24,7 @@ pub struct Intervals {
 
 impl Ensemble {
     /// From values (sample, row, channel).
-    pub(crate) fn new(n_samples: usize, n_rows: usize, n_channels: usize, values: Vec<f64>) -> Self {
+    pub fn new(n_samples: usize, n_rows: usize, n_channels: usize, values: Vec<f64>) -> Self {
         debug_assert_eq!(values.len(), n_samples * n_rows * n_channels);
         Self { n_samples, n_rows, n_channels, values }
     }
@@ -202,7 +202,7 @@ fn sd(values: &[f64]) -> f64 {
 }
 
 /// Quantile of sorted values, linear between neighbours (NumPy's default).
-pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
+pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let place = p.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
     let (low, share) = (place.floor() as usize, place.fract());
     let high = (low + 1).min(sorted.len() - 1);
@@ -210,7 +210,7 @@ pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
 }
 
 /// mean |x_i - y| - mean |x_i - x_j| / 2 of sorted samples x.
-pub(crate) fn crps(sorted: &[f64], y: f64) -> f64 {
+pub fn crps(sorted: &[f64], y: f64) -> f64 {
     let n = sorted.len() as f64;
     let to_outcome = sorted.iter().map(|x| (x - y).abs()).sum::<f64>() / n;
     // sum_ij |x_i - x_j| = 2 sum_i (2 i + 1 - n) x_(i).

@@ -6,7 +6,8 @@
 //! - [`simulate`]: free runs under new inputs, one function along each path; data from the prior
 //! - [`online`]: filtering, one observation at a time
 //! - [`filter`]: whole records: filtered and smoothed states, predictions k steps ahead
-//! - [`score`], [`baseline`], [`compare`]: how good predictions are, beside simple ones and other models
+//! - [`compare`]: which of several models predicts a record best; `density`: log densities of outputs under simulations
+//! - `mean_function`: the mean function alone, for comparison
 //! - [`thin`]: fewer draws; [`distil`], [`distilled`]: one sparse Gaussian process in place of all
 //! - [`ensemble`]: bands, CRPS and PIT of samples
 //! - `function`, `paths`, `features`, `drawn`: the posterior of f given one draw, and functions drawn from it
@@ -15,8 +16,8 @@
 //!
 //! Everything is in original units, deterministic given its seed, and carries its uncertainty.
 
-pub mod baseline;
 pub mod compare;
+mod density;
 pub mod distil;
 pub mod distilled;
 pub(crate) mod drawn;
@@ -24,12 +25,12 @@ pub mod ensemble;
 pub(crate) mod features;
 pub mod filter;
 pub(crate) mod function;
+mod mean_function;
 pub mod mixture;
 pub(crate) mod observe;
 pub mod online;
 pub(crate) mod paths;
 pub mod predict;
-pub mod score;
 pub mod simulate;
 pub mod thin;
 pub mod warning;

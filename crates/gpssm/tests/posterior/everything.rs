@@ -17,7 +17,6 @@ use gpssm::posterior::distil::DistilOptions;
 use gpssm::posterior::distilled::{Distilled, DistilledFunction};
 use gpssm::posterior::online::{OnlineFilter, OnlineOptions};
 use gpssm::posterior::predict::Target;
-use gpssm::posterior::score::{ScoreOptions, ScoreTask};
 use gpssm::posterior::simulate::{Initial, SimulateOptions, simulate_prior};
 use gpssm::posterior::thin::ThinMethod;
 use gpssm::smc::proposal::Proposal;
@@ -270,17 +269,15 @@ fn every_use_of_every_model_is_finite() {
             simulate_prior(posterior.problem(), &inputs, &options, &|_, _| true).unwrap();
             let smoothed = posterior.smooth(&record, 9, &online).unwrap();
             assert!(smoothed.log_marginal_likelihood.is_finite() && smoothed.x.n_samples() == 9);
-            for task in [ScoreTask::Simulation, ScoreTask::Ahead(2)] {
-                let options = ScoreOptions {
-                    task,
-                    n_init: 2,
-                    n_paths: 20,
-                    filter: online.clone(),
-                    ..ScoreOptions::default()
-                };
-                let report = posterior.score(&record, &options, &|_, _| true).unwrap();
-                assert!(report.scores.len() >= 2 && report.scores.iter().all(|s| s.log_score.is_finite()));
-                assert_eq!(user, !report.scores.iter().any(|scores| scores.name == "mean function"));
+            let run = posterior.simulate(&inputs, &Initial::Model, &options, &|_, _| true).unwrap();
+            assert!(posterior.log_scores_of(&run, &record).unwrap().iter().all(|score| score.is_finite()));
+            let state = vec![0.1; n_x];
+            let ahead = posterior.mean_function_ahead(&record, 2, &online).unwrap();
+            for mean in
+                [posterior.mean_function_run(&record, 2, &state), ahead, posterior.mean_function_error()]
+            {
+                assert_eq!(user, mean.is_none());
+                assert!(mean.into_iter().flatten().all(|value| value.is_finite()));
             }
             for method in [ThinMethod::Random, ThinMethod::Herding] {
                 let (thinned, loss) = posterior.thin(2, method, 1).unwrap();

@@ -1,11 +1,11 @@
-//! What is done with the draws: exactness of predictions, simulations, filters and scores.
+//! What is done with the draws: exactness of predictions, simulations, filters and comparisons.
 
 mod calibration;
+mod comparison;
 mod distillation;
 mod errors;
 mod everything;
 mod filters;
 mod golden;
 mod models;
-mod scores;
 mod simulations;

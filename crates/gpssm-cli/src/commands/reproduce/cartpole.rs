@@ -300,7 +300,7 @@ fn least_squares(y: &[Vec<f64>], u: &[f64]) -> Vec<Vec<f64>> {
     (0..4)
         .map(|d| {
             let target: Vec<f64> = (1..y.len()).map(|t| y[t][d]).collect();
-            gpssm::posterior::baseline::least_squares(&rows, &target).0
+            gpssm::linalg::least_squares::least_squares(&rows, &target).0
         })
         .collect()
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use gpssm::mcmc::sink::ChainDraws;
 use gpssm::posterior::Posterior;
-use gpssm::posterior::score::{ScoreOptions, ScoreTask};
 use gpssm::{Sequence, prepare, sample};
+use gpssm_identify::{Calibration, FittedModel, Layout, ScoreOptions, ScoreTask};
 use gpssm_io::config::RunFile;
 use gpssm_io::table::{Columns, read_record};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::cache::Cache;
 use crate::args::Verbosity;
-use crate::commands::evaluate::{EvaluateArgs, Evaluation, From, evaluate, named};
+use crate::commands::evaluate::{EvaluateArgs, Evaluation, From, evaluate};
 use crate::failure::Failure;
 use crate::table::{Table, number, number_or_dash};
 
@@ -222,8 +222,9 @@ fn one_step(path: &Path, set: &Plain, seed: u64) -> Result<Ahead, Failure> {
     // The filter runs over everything; the rows that were learned from are not scored.
     let options =
         ScoreOptions { task: ScoreTask::Ahead(1), n_init: cut, n_paths: 200, ..ScoreOptions::default() };
-    let report = posterior.score(whole, &options, &|_, _| true)?;
-    let of = |name: &str| named(&report, name).map(|scores| scores.log_score);
+    let fitted = FittedModel::new(posterior, Layout::default(), Calibration::default(), None)?;
+    let report = fitted.score(whole, &options, &|_, _| true)?;
+    let of = |name: &str| report.named(name).map(|scores| scores.log_score);
     let model = of("model").unwrap_or(f64::NEG_INFINITY);
     Ok(Ahead {
         name: set.name.to_owned(),
@@ -276,9 +277,9 @@ fn tables(found: &[(&Scored, Evaluation)], ahead: &[Ahead]) -> String {
         let mut table = Table::new(&head);
         for (set, found) in found {
             let rmse = |name: &str| {
-                number_or_dash(named(&found.report, name).and_then(|s| s.outputs.first()).map(|s| s.rmse))
+                number_or_dash(found.report.named(name).and_then(|s| s.outputs.first()).map(|s| s.rmse))
             };
-            let model = named(&found.report, "model").and_then(|scores| scores.outputs.first());
+            let model = found.report.named("model").and_then(|scores| scores.outputs.first());
             let inside = model.and_then(|model| model.coverage.iter().find(|coverage| coverage.level == 0.9));
             table.push(vec![
                 set.name.into(),

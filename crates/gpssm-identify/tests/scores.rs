@@ -1,17 +1,19 @@
-//! Scores, baselines, comparison and thinning.
+//! Scores and baselines.
 
-use gpssm::model::spec::FunctionSpec;
+use gpssm::model::kernel::StationarySpec;
+use gpssm::model::scale_prior::ScalePrior;
+use gpssm::model::spec::{
+    FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
+    TransitionSpec,
+};
 use gpssm::posterior::WeightedDraw;
-use gpssm::posterior::baseline::{Arx, Task};
-use gpssm::posterior::compare::compare;
 use gpssm::posterior::online::OnlineOptions;
-use gpssm::posterior::score::{ScoreOptions, ScoreTask, point_scores};
-use gpssm::posterior::thin::ThinMethod;
-use gpssm::{Functions, Posterior, Problem, Record, Sequence};
+use gpssm::{Functions, KernelSpec, Model, Posterior, Prior, Problem, Record, Sequence};
+use gpssm_identify::baseline::{Arx, Task};
+use gpssm_identify::score::point_scores;
+use gpssm_identify::{Calibration, FittedModel, Layout, ScoreOptions, ScoreTask};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;
-
-use super::models::{scalar, single, squared_exponential};
 
 /// Numbers that nonlinear_benchmarks 1.0.1 gives for the same arrays.
 #[test]
@@ -104,23 +106,44 @@ fn system(n: usize, seed: u64) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
 
 fn learned(ell: f64) -> Posterior {
     let (x, u, _) = system(150, 1);
-    let model = scalar(squared_exponential(2.0, &[ell, 3.0 * ell]), FunctionSpec::Zero, 0.1, 0.1, 1);
-    single(model, &Functions::new(), &x, u.iter().map(|u| vec![*u]).collect())
+    let fixed = |value: f64| Prior::Fixed { value };
+    let scale = |sd: f64| vec![ScalePrior::on_sd(fixed(sd))];
+    let kernel = KernelSpec::SquaredExponential(StationarySpec {
+        active: None,
+        sigma_f: Some(fixed(2.0)),
+        ell: vec![fixed(ell), fixed(3.0 * ell)],
+    });
+    let transition = TransitionSpec::Gp { kernel, mean: FunctionSpec::Zero };
+    let model = Model {
+        states: vec![StateSpec { transition, scale: None }],
+        process_noise: ProcessNoiseSpec::Diagonal(scale(0.1)),
+        sensor: SensorSpec::Gaussian {
+            mean: Predictor::default(),
+            noise: SensorNoiseSpec::Diagonal(scale(0.1)),
+        },
+        initial: InitialSpec::Gaussian { mean: vec![0.0], sd: vec![1.0] },
+        standardise: false,
+        ..Model::observed(1, 1)
+    };
+    let record = Sequence::scalar(&x, Some(&u)).unwrap();
+    let problem = Problem::new(model, &Functions::new(), record.into()).unwrap();
+    let theta = problem.table().sample(&mut ChaCha8Rng::seed_from_u64(0)).unwrap();
+    Posterior::from_draws(&problem, vec![WeightedDraw { theta, paths: vec![x], weight: 1.0 }]).unwrap()
 }
 
 /// The model beats its baselines on data from a nonlinear system, and its intervals hold what they promise, roughly: one data
 /// set, so wide bounds (calibration proper is tested elsewhere).
 #[test]
 fn model_and_baselines_side_by_side() {
-    let posterior = learned(0.8);
+    let fitted = FittedModel::new(learned(0.8), Layout::default(), Calibration::default(), None).unwrap();
     let (_, u, y) = system(120, 2);
     let record = Sequence::scalar(&y, Some(&u)).unwrap();
     let filter = OnlineOptions { functions: 20, particles: 30, waves: 64, ..OnlineOptions::default() };
     let options =
         ScoreOptions { task: ScoreTask::Ahead(1), n_init: 5, n_paths: 400, filter, ..Default::default() };
-    let report = posterior.score(&record, &options, &|_, _| true).unwrap();
+    let report = fitted.score(&record, &options, &|_, _| true).unwrap();
     let names: Vec<&str> = report.scores.iter().map(|s| s.name.as_str()).collect();
-    assert_eq!(names, ["model", "constant", "linear ARX", "mean function"]);
+    assert_eq!(names, ["model", "constant", "ARX by BIC", "mean function"]);
     let model = &report.scores[0];
     for other in &report.scores[1..] {
         assert!(model.log_score > other.log_score + 0.3, "{} {}", other.name, other.log_score);
@@ -136,44 +159,6 @@ fn model_and_baselines_side_by_side() {
     assert!((0.3..0.7).contains(&shares[0]) && shares[2] > 0.85, "{shares:?}");
     assert_eq!(model.outputs[0].pit.len(), 115);
     let free = ScoreOptions { task: ScoreTask::Simulation, ..options };
-    let report = posterior.score(&record, &free, &|_, _| true).unwrap();
+    let report = fitted.score(&record, &free, &|_, _| true).unwrap();
     assert!(report.scores[0].outputs[0].crps < report.scores[1].outputs[0].crps);
-}
-
-#[test]
-fn comparison_ranks_by_one_step_log_score() {
-    let (good, bad) = (learned(0.8), learned(30.0));
-    let (_, u, y) = system(100, 3);
-    let record = Sequence::scalar(&y, Some(&u)).unwrap();
-    let options = OnlineOptions { functions: 10, particles: 30, waves: 64, ..OnlineOptions::default() };
-    let ranked = compare(&[("flat", &bad), ("wavy", &good)], &record, 3, &options, &|_, _| true).unwrap();
-    assert_eq!((ranked[0].name.as_str(), ranked[0].difference, ranked[0].rows.len()), ("wavy", 0.0, 97));
-    assert!(ranked[1].difference > 5.0 * ranked[1].standard_error);
-    assert!(compare(&[("wavy", &good)], &record, 100, &options, &|_, _| true).is_err());
-}
-
-/// 40 draws, half of the weight on 4 of them: herding loses less than random choice does on average.
-#[test]
-fn herding_loses_less_than_chance() {
-    let single = learned(0.8);
-    let problem: &Problem = single.problem();
-    let mut rng = ChaCha8Rng::seed_from_u64(8);
-    let draws = (0..40).map(|j| {
-        let mut draw: WeightedDraw = single.draws()[0].clone();
-        let shift = 0.5 * rng.sample::<f64, _>(StandardNormal);
-        draw.paths[0].iter_mut().for_each(|x| *x += shift);
-        draw.weight = if j < 4 { 9.0 } else { 1.0 };
-        draw
-    });
-    let posterior = Posterior::from_draws(problem, draws.collect()).unwrap();
-    let (thinned, herded) = posterior.thin(8, ThinMethod::Herding, 0).unwrap();
-    assert_eq!((thinned.len(), herded.kept.len()), (8, 8));
-    let random: Vec<_> = (0..20).map(|seed| posterior.thin(8, ThinMethod::Random, seed).unwrap().1).collect();
-    let mean =
-        |f: &dyn Fn(&gpssm::posterior::thin::ThinLoss) -> f64| random.iter().map(f).sum::<f64>() / 20.0;
-    assert!(herded.mean_error < mean(&|loss| loss.mean_error), "{herded:?}");
-    assert!(herded.divergence < mean(&|loss| loss.divergence), "{herded:?}");
-    let (_, all) = posterior.thin(40, ThinMethod::Random, 0).unwrap();
-    assert_eq!(all.kept.len(), 40);
-    assert!(posterior.thin(41, ThinMethod::Random, 0).is_err());
 }

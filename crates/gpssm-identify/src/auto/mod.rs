@@ -21,9 +21,8 @@ mod rounds;
 mod screen;
 mod trial;
 
-use crate::config::{RunConfig, States};
-use crate::free_run::Layout;
-use crate::table::{Data, Window};
+use crate::calibration::Calibration;
+use crate::layout::Layout;
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
 use gpssm::model::kernel::{ConstantSpec, LinearSpec, StationarySpec};
 use gpssm::model::scale_prior::ScalePrior;
@@ -89,25 +88,19 @@ impl Kernel {
 impl Candidate {
     /// In words.
     pub fn describe(&self) -> String {
-        let Window { lags, delay } = self.layout.window;
-        format!(
-            "{} past outputs, {} past inputs, delay {delay}, every {}, {}",
-            self.lags,
-            lags,
-            self.layout.every,
-            self.kernel.name()
-        )
+        let Layout { input_lags, delay, every } = self.layout;
+        let (lags, kernel) = (self.lags, self.kernel.name());
+        format!("{lags} past outputs, {input_lags} past inputs, delay {delay}, every {every}, {kernel}")
     }
 
     /// States and inputs, for a record as it stands in the file.
     fn n_regressors(&self, record: &Record) -> usize {
-        (self.lags + 1) * record.n_y() + self.layout.window.n_values() * record.n_u()
+        (self.lags + 1) * record.n_y() + self.layout.n_values() * record.n_u()
     }
 
     /// First transitions that look back to before the record, in rows of the model: nothing is learned from them.
     fn presample(&self) -> usize {
-        let Window { lags, delay } = self.layout.window;
-        self.lags.max((lags + delay).saturating_sub(1))
+        self.lags.max((self.layout.input_lags + self.layout.delay).saturating_sub(1))
     }
 
     /// Rows of the file that a state and its inputs reach back over.
@@ -133,6 +126,50 @@ pub struct Trial {
     pub again: bool,
 }
 
+/// What the user fixed; the rest is chosen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Given {
+    /// Past outputs that are states.
+    pub lags: Option<usize>,
+    /// Past values of each input.
+    pub input_lags: Option<usize>,
+    /// Rows from an input to the first output that sees it.
+    pub delay: Option<usize>,
+    /// Whether the record is thinned already.
+    pub thinned: bool,
+    /// Covariance function.
+    pub kernel: Option<KernelSpec>,
+    /// Whether the prediction intervals are calibrated already.
+    pub calibrated: bool,
+    /// Whether the sensor is another than a linear Gaussian one.
+    pub other_sensor: bool,
+    /// Whether states, mean or function are given: nothing can be chosen then.
+    pub own_states: bool,
+}
+
+/// The chosen model, as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Structure {
+    /// Past outputs that are states.
+    pub lags: usize,
+    /// How the rows of the record become rows of the model.
+    pub layout: Layout,
+    /// Covariance function.
+    pub kernel: KernelSpec,
+    /// The prior over f.
+    pub dynamics: DynamicsSpec,
+    /// A sensor that is nearly exact, for states that are held on the outputs.
+    pub sensor: SensorSpec,
+    /// First transitions that f is not learned from, where states are held on the outputs.
+    pub presample: usize,
+    /// Warm-up sweeps of a run whose states are held on the outputs.
+    pub tune: u64,
+    /// Draws of such a run.
+    pub draws: u64,
+    /// Of the prediction intervals, where no other is given and some part of the record tells.
+    pub calibration: Option<Calibration>,
+}
+
 /// What was chosen, and from what.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
@@ -140,6 +177,10 @@ pub struct Choice {
     pub trials: Vec<Trial>,
     /// The one that was chosen; none if nothing could be tried.
     pub chosen: Option<usize>,
+    /// The same as a model.
+    pub structure: Option<Structure>,
+    /// Of a long sequence, the first rows that are to be learned from.
+    pub first_rows: Option<usize>,
     /// CRPS of a constant over the same rows.
     pub constant_crps: Option<f64>,
     /// What to know, in words.
@@ -167,60 +208,40 @@ const SENSOR_NOISE: f64 = 1e-3;
 const TUNE: u64 = 60;
 const DRAWS: u64 = 60;
 
-/// Settles everything that `auto` leaves open. `data` is the record as it stands in the file: without lags of inputs. What the
-/// configuration gives (lags, input lags, delay, every, kernel, dynamics) stays as it is. `given` says
-/// whether a key of the sampler was set by the user.
-pub fn choose(
-    config: &RunConfig,
-    data: &Data,
-    given: &dyn Fn(&str) -> bool,
-    on_progress: &(dyn Fn(usize, usize) -> bool + Sync),
-) -> (RunConfig, Choice) {
-    let mut chosen = config.clone();
-    chosen.model.states = None;
-    let mut choice = Choice { trials: Vec::new(), chosen: None, constant_crps: None, notes: Vec::new() };
-    let sensor = config.model.sensor.as_ref().is_none_or(|sensor| sensor.is_linear_gaussian());
-    let longest = data.record.sequences().iter().map(Sequence::n_rows).max().unwrap_or(0);
-    let plain =
-        config.model.state.is_empty() && config.model.function.is_none() && config.model.mean.is_none();
-    let reason = if !sensor {
-        Some("the sensor is not Gaussian")
-    } else if data.record.has_missing() {
-        Some("outputs are missing")
-    } else if !plain {
-        Some("states, mean or function are given")
-    } else if longest < FEWEST_ROWS {
-        Some("the record is too short to hold a part of it out")
-    } else {
-        None
+/// Chooses what is not given. `record` is as it was measured: without lags of inputs.
+pub fn choose(given: &Given, record: &Record, on_progress: &(dyn Fn(usize, usize) -> bool + Sync)) -> Choice {
+    let mut choice = Choice {
+        trials: Vec::new(),
+        chosen: None,
+        structure: None,
+        first_rows: None,
+        constant_crps: None,
+        notes: Vec::new(),
     };
-    if let Some(reason) = reason {
+    if let Some(reason) = obstacle(given, record) {
         choice.notes.push(format!("{reason}: one state for each output, as without auto"));
-        return (chosen, choice);
+        return choice;
     }
-    let (head, cut) = head(&data.record);
+    let (record, cut) = head(record);
     if cut {
         choice.notes.push(format!("a long record: chosen and learned from its first {MOST_ROWS} rows"));
-        if config.data.sequence.is_none() {
-            let first = config.data.rows.map_or(1, |(first, _)| first);
-            chosen.data.rows = Some((first, first + MOST_ROWS * config.data.every.unwrap_or(1) - 1));
-        }
+        choice.first_rows = Some(MOST_ROWS);
     }
-    let data = &Data { record: head, ..data.clone() };
-    let candidates = candidates::candidates(config, data, &mut choice.notes);
+    let candidates = candidates::candidates(given, &record, &mut choice.notes);
     let n_init = candidates.iter().map(Candidate::memory).max().unwrap_or(1);
-    let folds = trial::folds(&data.record, n_init);
+    let folds = trial::folds(&record, n_init);
     choice.constant_crps = trial::constant_crps(&folds, n_init);
-    choice.trials = rounds::run(&candidates, &data.record, &folds, n_init, on_progress);
-    choice.chosen = rounds::best(&choice.trials, &data.record);
+    choice.trials = rounds::run(&candidates, &record, &folds, n_init, on_progress);
+    choice.chosen = rounds::best(&choice.trials, &record);
     let Some(winner) = choice.winner().cloned() else {
         choice.notes.push("no candidate could be fitted: one state for each output, as without auto".into());
-        return (chosen, choice);
+        return choice;
     };
-    settle(&mut chosen, &winner.candidate, data, given);
-    if chosen.calibration.is_none() {
-        chosen.calibration = calibrate::calibration(&winner, choice.constant_crps, &data.record);
-    }
+    let calibration = match given.calibrated {
+        true => None,
+        false => calibrate::calibration(&winner, choice.constant_crps, &record),
+    };
+    choice.structure = Some(structure(&winner.candidate, &record, calibration));
     if let (Some(crps), Some(constant)) = (winner.crps, choice.constant_crps)
         && crps > constant
     {
@@ -235,7 +256,20 @@ pub fn choose(
             winner.candidate.layout.every
         ));
     }
-    (chosen, choice)
+    choice
+}
+
+/// Why nothing can be tried.
+fn obstacle(given: &Given, record: &Record) -> Option<&'static str> {
+    let longest = record.sequences().iter().map(Sequence::n_rows).max().unwrap_or(0);
+    [
+        (given.other_sensor, "the sensor is not Gaussian"),
+        (record.has_missing(), "outputs are missing"),
+        (given.own_states, "states, mean or function are given"),
+        (longest < FEWEST_ROWS, "the record is too short to hold a part of it out"),
+    ]
+    .into_iter()
+    .find_map(|(is_so, reason)| is_so.then_some(reason))
 }
 
 /// The first rows of a long record.
@@ -246,37 +280,19 @@ fn head(record: &Record) -> (Record, bool) {
     }
 }
 
-/// Writes a candidate into the configuration.
-fn settle(config: &mut RunConfig, candidate: &Candidate, data: &Data, given: &dyn Fn(&str) -> bool) {
-    let Layout { window, every } = candidate.layout;
-    config.model.lags = Some(candidate.lags);
-    config.model.kernel = Some(candidate.kernel.spec());
-    if !data.inputs.is_empty() {
-        config.data.input_lags = Some(window.lags);
-        config.data.delay = Some(window.delay);
-    }
-    // What the record was read with stays a part of it.
-    let every = every * config.data.every.unwrap_or(1);
-    config.data.every = (every > 1).then_some(every);
-    if config.model.dynamics.is_none() {
-        let rows: usize = data.record.sequences().iter().map(|s| s.n_rows() / candidate.layout.every).sum();
-        config.model.dynamics =
-            Some(dynamics(&candidate.kernel, candidate.n_regressors(&data.record), rows, INDUCING));
-    }
-    if !given("sampler.start_at") && !given("sampler.narx") {
-        config.sampler.narx = true;
-        if config.model.sensor.is_none() {
-            config.model.sensor = Some(exact_sensor(&data.record));
-        }
-    }
-    if config.sampler.narx {
-        config.model.presample.get_or_insert(candidate.presample());
-    }
-    if !given("sampler.tune") {
-        config.sampler.tune = TUNE;
-    }
-    if !given("sampler.draws") {
-        config.sampler.draws = DRAWS;
+/// A candidate as a model.
+fn structure(candidate: &Candidate, record: &Record, calibration: Option<Calibration>) -> Structure {
+    let rows: usize = record.sequences().iter().map(|s| s.n_rows() / candidate.layout.every).sum();
+    Structure {
+        lags: candidate.lags,
+        layout: candidate.layout,
+        kernel: candidate.kernel.spec(),
+        dynamics: dynamics(&candidate.kernel, candidate.n_regressors(record), rows, INDUCING),
+        sensor: exact_sensor(record),
+        presample: candidate.presample(),
+        tune: TUNE,
+        draws: DRAWS,
+        calibration,
     }
 }
 
@@ -306,9 +322,4 @@ fn dynamics(kernel: &Kernel, n_z: usize, n_rows: usize, inducing: usize) -> Dyna
         _ if n_rows > MOST_EXACT => fic(inducing),
         _ => DynamicsSpec::Exact,
     }
-}
-
-/// Whether a configuration leaves the model open.
-pub fn is_asked_for(config: &RunConfig) -> bool {
-    config.model.states == Some(States::Auto)
 }

@@ -1,9 +1,9 @@
-//! Calibration of free runs, set right by what free runs over held-out parts of the training record asked for.
+//! Prediction intervals of free runs, calibrated on held-out parts of the training record.
 
 use gpssm::posterior::ensemble::Ensemble;
 use serde::{Deserialize, Serialize};
 
-/// How the bands of a free run differ from those of the model itself; a part of the run.
+/// How the prediction intervals of a free run differ from those of the model itself; a part of the fitted model.
 ///
 /// What the model says is stretched by a factor and put together with what a constant says, as one would join two independent
 /// measurements: 1 / side^2 = 1 / (scale * own side)^2 + 1 / (constant's side)^2. A model that knows
@@ -24,19 +24,19 @@ pub struct Calibration {
 }
 
 impl Default for Calibration {
-    /// Those of the model.
+    /// Leaves intervals as they are.
     fn default() -> Self {
         Self { scale: 1.0, constant: Vec::new(), range: Vec::new() }
     }
 }
 
 impl Calibration {
-    /// Whether they are the model's own.
-    pub fn are_own(&self) -> bool {
+    /// Whether intervals are left as they are.
+    pub fn is_identity(&self) -> bool {
         self.scale == 1.0 && self.constant.is_empty() && self.range.is_empty()
     }
 
-    /// Simulated outputs with these bands.
+    /// Simulated outputs with these intervals.
     #[must_use]
     pub fn apply(&self, samples: &Ensemble) -> Ensemble {
         let samples = if self.range.is_empty() { samples.clone() } else { samples.clamped(&self.range) };
@@ -57,10 +57,10 @@ impl Calibration {
 
     /// One line, if there is something to say.
     pub fn describe(&self) -> Option<String> {
-        if self.are_own() {
+        if self.is_identity() {
             return None;
         }
-        let most = if self.constant.is_empty() { "" } else { ", at most those of a constant" };
+        let most = if self.constant.is_empty() { "" } else { ", at most to those of a constant" };
         let ranges: Vec<String> =
             self.range.iter().map(|(low, high)| format!("{low:.4} .. {high:.4}")).collect();
         let within = match ranges.as_slice() {
@@ -68,7 +68,7 @@ impl Calibration {
             ranges => format!("; simulated outputs are held within {}", ranges.join(", ")),
         };
         Some(format!(
-            "bands {:.2} times as wide as the model's own{most}: what free runs within the training part asked for{within}",
+            "Prediction intervals were scaled by {:.2} (calibrated on held-out training data){most}{within}",
             self.scale
         ))
     }
@@ -88,8 +88,9 @@ mod tests {
         assert_eq!(Calibration { scale: 2.0, ..Calibration::default() }.factor(0, 1e6), 2.0);
         let within = Calibration { range: vec![(-1.0, 2.0)], ..Calibration::default() };
         assert!(
-            !within.are_own() && within.describe().is_some_and(|words| words.contains("-1.0000 .. 2.0000"))
+            !within.is_identity()
+                && within.describe().is_some_and(|words| words.contains("-1.0000 .. 2.0000"))
         );
-        assert!(Calibration::default().are_own() && Calibration::default().describe().is_none());
+        assert!(Calibration::default().is_identity() && Calibration::default().describe().is_none());
     }
 }

@@ -1,13 +1,7 @@
 //! Simple predictors fitted on the training record, to see what the model adds.
 
-use super::Posterior;
-use super::observe::sensor_mean;
-use super::online::OnlineOptions;
-use super::simulate::Initial;
-use crate::error::Error;
-use crate::function::evaluate_all;
-use crate::points::Points;
-use crate::record::{Record, Sequence};
+use gpssm::linalg::least_squares::least_squares;
+use gpssm::{Record, Sequence};
 
 /// What a baseline predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +27,8 @@ pub struct Baseline {
     pub mean: Vec<f64>,
     /// Standard deviation of the error of each output, from the training record.
     pub sd: Vec<f64>,
+    /// Order of an ARX model.
+    pub order: Option<usize>,
 }
 
 fn observed(record: &Record, k: usize) -> Vec<f64> {
@@ -60,12 +56,28 @@ fn error_sd(record: &Record, predict: &dyn Fn(&Sequence) -> Vec<f64>, skip: usiz
     sums.iter().map(|(sum, n)| (sum / (*n).max(1) as f64).sqrt().max(1e-12)).collect()
 }
 
+/// Largest order of ARX models.
+pub const MOST_ORDER: usize = 10;
+
+/// What a model is compared with, fitted on its training record: a constant, and ARX models whose order is chosen by BIC and,
+/// for free runs, by free runs within the training record.
+pub fn baselines(training: &Record, sequence: &Sequence, task: Task) -> Vec<Baseline> {
+    let mut baselines = vec![Baseline::constant(training, sequence)];
+    let by_bic = Arx::fit(training, MOST_ORDER);
+    baselines.extend(by_bic.map(|arx| arx.baseline("ARX by BIC", training, sequence, task)));
+    if let (Task::FreeRun { .. }, Some(arx)) = (task, Arx::fit_for_free_runs(training, MOST_ORDER)) {
+        baselines.push(arx.baseline("ARX by free runs", training, sequence, task));
+    }
+    baselines
+}
+
 impl Baseline {
     /// The mean of the training outputs.
     pub fn constant(training: &Record, sequence: &Sequence) -> Self {
         let center: Vec<f64> = (0..training.n_y()).map(|k| mean(&observed(training, k))).collect();
         let repeat = |sequence: &Sequence| center.repeat(sequence.n_rows());
-        Self { name: "constant".into(), mean: repeat(sequence), sd: error_sd(training, &repeat, 0) }
+        let sd = error_sd(training, &repeat, 0);
+        Self { name: "constant".into(), mean: repeat(sequence), sd, order: None }
     }
 }
 
@@ -97,48 +109,6 @@ fn regressors(
         row.extend((0..n_u).map(|c| u(t.saturating_sub(lag), c)));
     }
     Some(row)
-}
-
-/// Least squares by Gram-Schmidt; columns that those before them explain get no coefficient.
-pub fn least_squares(rows: &[Vec<f64>], targets: &[f64]) -> (Vec<f64>, f64, usize) {
-    let (n, p) = (rows.len(), rows.first().map_or(0, Vec::len));
-    let mut basis: Vec<(usize, Vec<f64>)> = Vec::new();
-    let mut triangle: Vec<Vec<f64>> = Vec::new();
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    for j in 0..p {
-        let mut column: Vec<f64> = rows.iter().map(|row| row[j]).collect();
-        let size = dot(&column, &column).sqrt();
-        let mut above = vec![0.0; basis.len()];
-        // Twice is enough.
-        for _ in 0..2 {
-            for (b, (_, q)) in basis.iter().enumerate() {
-                let factor = dot(&column, q);
-                above[b] += factor;
-                column.iter_mut().zip(q).for_each(|(c, q)| *c -= factor * q);
-            }
-        }
-        let left = dot(&column, &column).sqrt();
-        if left > 1e-9 * size {
-            column.iter_mut().for_each(|c| *c /= left);
-            above.push(left);
-            basis.push((j, column));
-            triangle.push(above);
-        }
-    }
-    let mut residual = targets.to_vec();
-    let mut projected = Vec::new();
-    for (_, q) in &basis {
-        let factor = dot(&residual, q);
-        residual.iter_mut().zip(q).for_each(|(r, q)| *r -= factor * q);
-        projected.push(factor);
-    }
-    let mut coefficients = vec![0.0; p];
-    for b in (0..basis.len()).rev() {
-        let tail: f64 = (b + 1..basis.len()).map(|c| triangle[c][b] * coefficients[basis[c].0]).sum();
-        coefficients[basis[b].0] = (projected[b] - tail) / triangle[b][b];
-    }
-    let square = if n == 0 { 0.0 } else { dot(&residual, &residual) };
-    (coefficients, square, basis.len())
 }
 
 impl Arx {
@@ -267,113 +237,13 @@ impl Arx {
     }
 
     /// Predictions for a record, with the errors that they had on the training record.
-    pub fn baseline(&self, training: &Record, sequence: &Sequence, task: Task) -> Baseline {
+    pub fn baseline(&self, name: &str, training: &Record, sequence: &Sequence, task: Task) -> Baseline {
         // On its own training record a free run starts from as many outputs as the order asks for.
         let own = match task {
             Task::FreeRun { .. } => Task::FreeRun { n_init: self.order },
             ahead => ahead,
         };
         let sd = error_sd(training, &|sequence| self.predict(sequence, own), self.order);
-        Baseline { name: "linear ARX".into(), mean: self.predict(sequence, task), sd }
-    }
-}
-
-impl Posterior {
-    /// x' = m(x, u) without a Gaussian process, theta at its posterior mean, no noise. A free run starts from `state`, the
-    /// model's own estimate at the last row that it saw; predictions ahead start from the model's filtered states.
-    pub(crate) fn mean_function_baseline(
-        &self,
-        sequence: &Sequence,
-        task: Task,
-        state: Option<&[f64]>,
-        filter: &OnlineOptions,
-    ) -> Result<Option<Baseline>, Error> {
-        let space = self.problem().bind(&self.mean_theta());
-        let scaling = self.problem().scaling();
-        let (n, n_x, n_y) = (sequence.n_rows(), self.n_x(), self.n_y());
-        let input = |t: usize| -> Vec<f64> {
-            sequence.u(t).iter().enumerate().map(|(c, u)| scaling.u.to_internal(c, *u)).collect()
-        };
-        let point = |x: &[f64], t: usize| {
-            let mut z = Points::new(n_x + self.n_u());
-            z.push_parts(x, &input(t));
-            z
-        };
-        let step = |x: &[f64], t: usize| -> Vec<f64> {
-            let mut next = Vec::new();
-            evaluate_all(&space.transition.means, &point(x, t), &mut next);
-            let lags = space.transition.lags.iter().enumerate().filter_map(|(d, of)| of.map(|of| (d, of)));
-            lags.for_each(|(d, of)| next[d] = x[of]);
-            next
-        };
-        let output = |x: &[f64], t: usize| -> Option<Vec<f64>> {
-            let y = sensor_mean(&space.sensor, &point(x, t))?;
-            Some(y.iter().enumerate().map(|(k, y)| scaling.y.to_original(k, *y)).collect())
-        };
-        let mut mean = Vec::with_capacity(n * n_y);
-        match (task, state) {
-            (Task::FreeRun { n_init }, Some(state)) => {
-                let mut x = self.problem().path_to_internal(state);
-                for t in 0..n {
-                    if t >= n_init.max(1) {
-                        x = step(&x, t - 1);
-                    }
-                    let Some(y) = output(&x, t) else { return Ok(None) };
-                    mean.extend(y);
-                }
-            }
-            (Task::Ahead { k }, _) => {
-                let filtered = self.filter(sequence, &Initial::Model, filter, &|_, _| true)?;
-                for t in 0..n {
-                    let from = t.saturating_sub(k);
-                    let mut x = self.problem().path_to_internal(&filtered.mean[from * n_x..(from + 1) * n_x]);
-                    (from..t).for_each(|s| x = step(&x, s));
-                    let Some(y) = output(&x, t) else { return Ok(None) };
-                    mean.extend(y);
-                }
-            }
-            (Task::FreeRun { .. }, None) => return Ok(None),
-        }
-        // Its errors on the training record, one step along the mean of the drawn paths.
-        let sd = self.mean_function_error(&space);
-        Ok(sd.map(|sd| Baseline { name: "mean function".into(), mean, sd }))
-    }
-
-    /// Root mean square of the training outputs around the sensor's mean after one step of the mean function.
-    fn mean_function_error(&self, space: &crate::state_space::StateSpace) -> Option<Vec<f64>> {
-        let (n_x, n_y) = (self.n_x(), self.n_y());
-        let mut sums = vec![(0.0, 0.0); n_y];
-        for (s, sequence) in self.problem().sequences().iter().enumerate() {
-            let mut path = vec![0.0; sequence.n_rows() * n_x];
-            for draw in self.draws() {
-                let own = self.problem().path_to_internal(&draw.paths[s]);
-                path.iter_mut().zip(own).for_each(|(mean, x)| *mean += draw.weight * x);
-            }
-            for t in 1..sequence.n_rows() {
-                let mut z = Points::new(n_x + self.n_u());
-                z.push_parts(&path[(t - 1) * n_x..t * n_x], sequence.u(t - 1));
-                let mut x = Vec::new();
-                evaluate_all(&space.transition.means, &z, &mut x);
-                z.clear();
-                z.push_parts(&x, sequence.u(t));
-                let y = sensor_mean(&space.sensor, &z)?;
-                for k in (0..n_y).filter(|&k| !sequence.y(t)[k].is_nan()) {
-                    let error = (sequence.y(t)[k] - y[k]) * self.problem().scaling().y.scale[k];
-                    sums[k] = (sums[k].0 + error * error, sums[k].1 + 1.0);
-                }
-            }
-        }
-        Some(sums.iter().map(|(sum, n): &(f64, f64)| (sum / n.max(1.0)).sqrt().max(1e-12)).collect())
-    }
-
-    /// Theta averaged over the draws, positive entries by their logarithms.
-    pub fn mean_theta(&self) -> Vec<f64> {
-        let table = self.problem().table();
-        let average = |k: usize| {
-            let coordinates =
-                self.draws().iter().map(|draw| draw.weight * table.coordinate_of(k, draw.theta[k]));
-            table.value_at(k, coordinates.sum())
-        };
-        (0..table.len()).map(average).collect()
+        Baseline { name: name.into(), mean: self.predict(sequence, task), sd, order: Some(self.order) }
     }
 }

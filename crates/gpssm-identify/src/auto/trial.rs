@@ -1,15 +1,18 @@
 //! One candidate, fitted to a part of the record and run free over the rest.
 
+use crate::baseline::Baseline;
+use crate::score::baseline_scores;
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec};
 use gpssm::model::spec::{SensorSpec, TransitionSpec};
 use gpssm::posterior::Posterior;
-use gpssm::posterior::baseline::Baseline;
-use gpssm::posterior::score::baseline_scores;
+use gpssm::posterior::online::OnlineOptions;
 use gpssm::posterior::simulate::SimulateOptions;
 use gpssm::{Functions, MemorySink, Model, Problem, Record, Sequence, Settings, sample};
 
 use super::{Candidate, Trial, calibrate, dynamics, exact_sensor, screen};
-use crate::free_run::free_run;
+use crate::calibration::Calibration;
+use crate::fitted::FittedModel;
+use crate::free_run::{FreeRunOptions, Start};
 
 /// Part of the record that a trial is fitted to.
 const FITTED: f64 = 0.6;
@@ -87,10 +90,7 @@ pub(super) fn parts(record: &Record, n_parts: usize, n_init: usize) -> Vec<Fold>
 }
 
 fn piece(sequence: &Sequence, from: usize, to: usize) -> Option<Sequence> {
-    let y = (from..to).map(|t| sequence.y(t).to_vec()).collect();
-    let u =
-        if sequence.n_u() == 0 { Vec::new() } else { (from..to).map(|t| sequence.u(t).to_vec()).collect() };
-    Sequence::new(y, u).ok()
+    sequence.select(from..to).ok()
 }
 
 /// Multiply-adds of a trial on a record, roughly: some four evidences for each hyper-parameter of each update. With a finite
@@ -153,18 +153,20 @@ pub(super) fn free_runs(
     n_init: usize,
     effort: Effort,
 ) -> Option<Vec<Outcome>> {
-    let posterior = fit(candidate, fold, effort)?;
+    let fitted = fit(candidate, fold, effort)?;
+    let simulate = SimulateOptions { n_paths: effort.paths, seed: SEED, ..SimulateOptions::default() };
+    let filter = OnlineOptions { seed: SEED, ..OnlineOptions::default() };
+    let options = FreeRunOptions { simulate, filter, raw: true };
     let range = screen::range(&fold.fitted);
     let mut outcomes = Vec::new();
     for sequence in &fold.held_out {
-        let options = SimulateOptions { n_paths: effort.paths, seed: SEED, ..SimulateOptions::default() };
-        let run = free_run(&posterior, sequence, candidate.layout, n_init, &options, &|_, _| true).ok()?;
+        let run = fitted.free_run(sequence, &Start::Outputs { n_init }, &options, &|_, _| true).ok()?;
         // How far paths go that run away does not matter: the CRPS of clamped paths is a proper score too, and one path of
         // many that goes to infinity does not decide.
         let clamped = run.y.clamped(&range);
         for t in n_init..sequence.n_rows() {
             for (k, &y) in sequence.y(t).iter().enumerate() {
-                let spread = posterior.problem().scaling().y.scale[k];
+                let spread = fitted.posterior.problem().scaling().y.scale[k];
                 let [low, middle, high] = [0.05, 0.5, 0.95].map(|p| run.y.quantile(t, k, p));
                 let side = if y > middle { high - middle } else { middle - low };
                 outcomes.push(Outcome {
@@ -195,9 +197,9 @@ pub(super) fn constant_crps(folds: &[Fold], n_init: usize) -> Option<f64> {
     Some(total / rows).filter(|crps| crps.is_finite())
 }
 
-fn fit(candidate: &Candidate, fold: &Fold, effort: Effort) -> Option<Posterior> {
-    let sequences = fold.fitted.iter().map(|s| candidate.layout.apply(s)).collect::<Result<Vec<_>, _>>();
-    let record = Record::new(sequences.ok()?).ok()?;
+fn fit(candidate: &Candidate, fold: &Fold, effort: Effort) -> Option<FittedModel> {
+    let training = Record::new(fold.fitted.clone()).ok()?;
+    let record = candidate.layout.apply_to(&training).ok()?;
     let mut model = Model::lagged_outputs(record.n_y(), record.n_u(), candidate.lags);
     for state in &mut model.states {
         if let TransitionSpec::Gp { kernel, .. } = &mut state.transition {
@@ -225,5 +227,6 @@ fn fit(candidate: &Candidate, fold: &Fold, effort: Effort) -> Option<Posterior> 
     let sink = MemorySink::new();
     let report = sample(&problem, &settings, &sink, &|_| true).ok()?;
     let problem = report.basis.map_or_else(|| problem.clone(), |basis| problem.with_basis(basis));
-    Posterior::new(&problem, &sink.into_chains()).ok()
+    let posterior = Posterior::new(&problem, &sink.into_chains()).ok()?;
+    FittedModel::new(posterior, candidate.layout, Calibration::default(), Some(training)).ok()
 }

@@ -1,12 +1,10 @@
 //! Which models are tried.
 
-use gpssm::posterior::baseline::Arx;
+use crate::baseline::{Arx, MOST_ORDER};
 use gpssm::{Record, Sequence};
 
-use super::{Candidate, Kernel, screen, trial};
-use crate::config::RunConfig;
-use crate::free_run::Layout;
-use crate::table::{Data, Window};
+use super::{Candidate, Given, Kernel, screen, trial};
+use crate::layout::Layout;
 
 /// Multiply-adds of all trials: a few minutes on two cores.
 const BUDGET: f64 = 6e12;
@@ -17,14 +15,10 @@ const FAST_SHAPES: usize = 4;
 /// The same for thinned records.
 const THINNED: [(usize, usize); 3] = [(1, 2), (2, 3), (3, 3)];
 
-/// Largest order of a linear model.
-const MOST_ORDER: usize = 10;
-
 /// What is tried, as much of it as the budget allows, what stands first before the rest.
-pub(super) fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String>) -> Vec<Candidate> {
-    let record = &data.record;
-    let has_inputs = !data.inputs.is_empty();
-    let delay = match (config.data.delay, has_inputs) {
+pub(super) fn candidates(given: &Given, record: &Record, notes: &mut Vec<String>) -> Vec<Candidate> {
+    let has_inputs = record.n_u() > 0;
+    let delay = match (given.delay, has_inputs) {
         (Some(delay), _) => delay,
         (None, true) => {
             let delay = screen::delay(record);
@@ -38,7 +32,7 @@ pub(super) fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String
         (None, false) => 1,
     };
     // Under feedback an input tells its own row's output without acting on it, so later inputs stay in the list.
-    let at_once = config.data.delay.is_none() && has_inputs && delay == 1 && screen::acts_at_once(record);
+    let at_once = given.delay.is_none() && has_inputs && delay == 1 && screen::acts_at_once(record);
     if at_once {
         notes.push(
             "a part of the inputs acts on the output of its own row, or a controller made them from it: delay 0 is tried, too; \
@@ -47,31 +41,28 @@ pub(super) fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String
         );
     }
     let delays = if at_once { vec![1, 0] } else { vec![delay] };
-    let thinnings = match config.data.every {
-        Some(_) => Vec::new(),
-        None => screen::thinnings(record),
-    };
+    let thinnings = if given.thinned { Vec::new() } else { screen::thinnings(record) };
     if let Some(last) = thinnings.last() {
         notes.push(format!(
             "outputs change little from row to row: thinning is tried, up to every {last}th row"
         ));
     }
-    let kernels = match &config.model.kernel {
+    let kernels = match &given.kernel {
         Some(kernel) => vec![Kernel::Given(kernel.clone())],
         None => vec![Kernel::Linear, Kernel::Affine, Kernel::Smooth],
     };
     let rows: usize = record.sequences().iter().map(Sequence::n_rows).sum();
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut add = |(lags, input_lags): (usize, usize), every: usize, delay: usize| {
-        let lags = config.model.lags.unwrap_or(lags);
-        let input_lags = config.data.input_lags.unwrap_or(if has_inputs { input_lags } else { 0 });
+        let lags = given.lags.unwrap_or(lags);
+        let input_lags = given.input_lags.unwrap_or(if has_inputs { input_lags } else { 0 });
         // Enough rows for each coefficient of the linear part, with a part of them held out.
-        let regressors = (lags + 1) * data.outputs.len() + (input_lags + 1) * data.inputs.len();
-        if config.model.lags.is_none() && rows / every < 5 * regressors {
+        let regressors = (lags + 1) * record.n_y() + (input_lags + 1) * record.n_u();
+        if given.lags.is_none() && rows / every < 5 * regressors {
             return;
         }
         for kernel in &kernels {
-            let layout = Layout { window: Window { lags: input_lags, delay }, every };
+            let layout = Layout { input_lags, delay, every };
             let candidate = Candidate { lags, layout, kernel: kernel.clone() };
             if !candidates.contains(&candidate) {
                 candidates.push(candidate);
@@ -84,7 +75,7 @@ pub(super) fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String
     let arx = [Arx::fit_for_free_runs(record, MOST_ORDER), Arx::fit(record, MOST_ORDER)];
     for order in arx.into_iter().flatten().map(|arx| arx.order()) {
         for &delay in &delays {
-            let delay = config.data.delay.unwrap_or(delay.min(1));
+            let delay = given.delay.unwrap_or(delay.min(1));
             add((order - 1, order.saturating_sub(delay)), 1, delay);
         }
     }
@@ -96,11 +87,11 @@ pub(super) fn candidates(config: &RunConfig, data: &Data, notes: &mut Vec<String
         THINNED.iter().for_each(|shape| add(*shape, every, delay));
     }
     for candidate in candidates.iter_mut().filter(|candidate| candidate.layout.every > 1) {
-        let window = &mut candidate.layout.window;
-        window.delay = window.delay.div_ceil(candidate.layout.every).min(window.delay);
+        let layout = &mut candidate.layout;
+        layout.delay = layout.delay.div_ceil(layout.every).min(layout.delay);
     }
     if candidates.is_empty() {
-        let layout = Layout { window: Window { lags: 0, delay }, every: 1 };
+        let layout = Layout { input_lags: 0, delay, every: 1 };
         candidates.extend(kernels.iter().map(|kernel| Candidate { lags: 0, layout, kernel: kernel.clone() }));
     }
     within_budget(candidates, record)

@@ -123,11 +123,10 @@ mod tests {
     use gpssm::Sequence;
 
     use super::*;
-    use crate::free_run::Layout;
-    use crate::table::Window;
+    use crate::layout::Layout;
 
     fn trial(lags: usize, kernel: Kernel, crps: f64) -> Trial {
-        let layout = Layout { window: Window { lags: 1, delay: 1 }, every: 1 };
+        let layout = Layout { input_lags: 1, ..Layout::default() };
         Trial {
             candidate: Candidate { lags, layout, kernel },
             crps: Some(crps),

@@ -1,0 +1,25 @@
+//! System identification on top of `gpssm`: from a record to a model that predicts it, and how well it does.
+//!
+//! - [`layout`]: rows of a record as rows of a model: lagged inputs, dead time, thinning
+//! - [`auto`]: lags, delay, thinning, kernel and prior chosen from the training record
+//! - [`calibration`]: prediction intervals of free runs, calibrated on held-out parts of the training record
+//! - [`fitted`]: a posterior with its layout, calibration and training record
+//! - [`free_run`]: it runs free under the inputs of a record
+//! - [`evaluation`]: its scores on a record, beside baselines
+//! - [`baseline`]: a constant and linear ARX models
+//! - [`score`]: errors, CRPS, coverage and log scores of predictions
+
+pub mod auto;
+pub mod baseline;
+pub mod calibration;
+pub mod evaluation;
+pub mod fitted;
+pub mod free_run;
+pub mod layout;
+pub mod score;
+
+pub use calibration::Calibration;
+pub use evaluation::{ScoreOptions, ScoreReport, ScoreTask};
+pub use fitted::FittedModel;
+pub use free_run::{FreeRunOptions, Start};
+pub use layout::Layout;

@@ -1,0 +1,77 @@
+//! `states = "auto"`: what the run file fixes goes to [`gpssm_identify::auto`], what it chooses ends as ordinary keys of the
+//! run.
+
+use gpssm_identify::auto::{self, Choice, Given, Structure};
+
+use crate::config::{RunConfig, States};
+use crate::table::Data;
+
+/// Whether a configuration leaves the model open.
+pub fn is_asked_for(config: &RunConfig) -> bool {
+    config.model.states == Some(States::Auto)
+}
+
+/// Settles everything that `auto` leaves open. `data` is the record without lags of inputs. What the configuration gives
+/// (lags, input lags, delay, every, kernel, dynamics) stays as it is. `given` says whether a key of the sampler was set by
+/// the user.
+pub fn choose(
+    config: &RunConfig,
+    data: &Data,
+    given: &dyn Fn(&str) -> bool,
+    on_progress: &(dyn Fn(usize, usize) -> bool + Sync),
+) -> (RunConfig, Choice) {
+    let choice = auto::choose(&fixed(config), &data.record, on_progress);
+    let mut chosen = config.clone();
+    chosen.model.states = None;
+    if let (Some(rows), None) = (choice.first_rows, &config.data.sequence) {
+        let first = config.data.rows.map_or(1, |(first, _)| first);
+        chosen.data.rows = Some((first, first + rows * config.data.every.unwrap_or(1) - 1));
+    }
+    if let Some(structure) = &choice.structure {
+        settle(&mut chosen, structure, !data.inputs.is_empty(), given);
+    }
+    (chosen, choice)
+}
+
+/// What the run file fixes.
+fn fixed(config: &RunConfig) -> Given {
+    let model = &config.model;
+    Given {
+        lags: model.lags,
+        input_lags: config.data.input_lags,
+        delay: config.data.delay,
+        thinned: config.data.every.is_some(),
+        kernel: model.kernel.clone(),
+        calibrated: config.calibration.is_some(),
+        other_sensor: model.sensor.as_ref().is_some_and(|sensor| !sensor.is_linear_gaussian()),
+        own_states: !model.state.is_empty() || model.function.is_some() || model.mean.is_some(),
+    }
+}
+
+/// Writes the chosen model into the keys that are open.
+fn settle(config: &mut RunConfig, chosen: &Structure, has_inputs: bool, given: &dyn Fn(&str) -> bool) {
+    config.model.lags = Some(chosen.lags);
+    config.model.kernel = Some(chosen.kernel.clone());
+    if has_inputs {
+        config.data.input_lags = Some(chosen.layout.input_lags);
+        config.data.delay = Some(chosen.layout.delay);
+    }
+    // What the record was read with stays a part of it.
+    let every = chosen.layout.every * config.data.every.unwrap_or(1);
+    config.data.every = (every > 1).then_some(every);
+    config.model.dynamics.get_or_insert_with(|| chosen.dynamics.clone());
+    if !given("sampler.start_at") && !given("sampler.narx") {
+        config.sampler.narx = true;
+        config.model.sensor.get_or_insert_with(|| chosen.sensor.clone());
+    }
+    if config.sampler.narx {
+        config.model.presample.get_or_insert(chosen.presample);
+    }
+    if !given("sampler.tune") {
+        config.sampler.tune = chosen.tune;
+    }
+    if !given("sampler.draws") {
+        config.sampler.draws = chosen.draws;
+    }
+    config.calibration = config.calibration.take().or_else(|| chosen.calibration.clone());
+}
