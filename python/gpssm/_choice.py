@@ -14,8 +14,8 @@ class Trial(TypedDict):
     coverage_90: float | None
 
 
-class Calibration(TypedDict):
-    """How prediction intervals of free runs are scaled."""
+class Calibration(TypedDict, total=False):
+    """How prediction intervals of free runs are scaled: the table ``calibration`` of a run file."""
 
     scale: float
     constant: list[float]

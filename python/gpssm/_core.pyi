@@ -32,6 +32,7 @@ class StoredRun(TypedDict):
     labels: tuple[list[str], list[str], list[str], list[list[float]]]
     y: list[Floats]
     u: list[Floats]
+    measured: tuple[list[Floats], list[Floats]] | None
     basis: str | None
     chains: list[StoredChain]
 
@@ -113,6 +114,7 @@ class Problem:
         y: Sequence[Floats],
         u: Sequence[Floats] | None,
         labels: tuple[list[str], list[str], list[str], list[list[float]]],
+        measured: tuple[Sequence[Floats], Sequence[Floats] | None] | None,
         callables: tuple[
             Mapping[str, Function],
             Mapping[str, tuple[Function, Function | None]],
@@ -153,7 +155,7 @@ class Posterior:
         self, x_star: Floats, u_star: Floats, next_state: bool, probabilities: Sequence[float]
     ) -> FoundFunction: ...
     def simulate(
-        self, u: Floats | None, n_rows: int, y: Floats | None, initial_state: str, options: str, filter: str
+        self, u: Floats | None, n_rows: int, y: Floats | None, initial_state: str, options: str, raw: bool
     ) -> FoundPaths: ...
     def filter(self, y: Floats, u: Floats | None, initial_state: str, options: str) -> FoundStates: ...
     def smooth(self, y: Floats, u: Floats | None, n_paths: int, options: str) -> FoundSmooth: ...
@@ -175,6 +177,9 @@ def slice_update(
     max_step_out: int,
     max_shrink: int,
 ) -> FoundSlice: ...
+def laid_out(
+    layout: tuple[int, int, int], y: Sequence[Floats], u: Sequence[Floats] | None, inputs: Sequence[str]
+) -> tuple[list[Floats], list[Floats] | None, list[str]]: ...
 def toml_text(table: str) -> str: ...
 def choose(
     keys: str,

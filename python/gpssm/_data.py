@@ -9,6 +9,7 @@ from typing import Protocol, TypeGuard, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from . import _core
 from ._layout import Layout
 from ._tables import Channels, as_table
 from ._types import Floats
@@ -36,7 +37,10 @@ class Record(Protocol):
 
 @dataclass(frozen=True)
 class Data:
-    """Recorded outputs and inputs: one array for each sequence, NaN where an output is missing."""
+    """Recorded outputs and inputs: one array for each sequence, NaN where an output is missing.
+
+    Where a model sees other rows (`layout`), `measured` holds the record as it was.
+    """
 
     y: list[Floats]
     u: list[Floats] | None
@@ -45,6 +49,7 @@ class Data:
     inputs: list[str]
     sequences: list[str]
     layout: Layout = field(default_factory=Layout)
+    measured: Data | None = None
 
     def _labels(self) -> tuple[list[str], list[str], list[str], list[list[float]]]:
         """Names and times, as the extension takes them."""
@@ -61,15 +66,9 @@ class Data:
         if layout == Layout():
             return self
         k = layout.every
-        return Data(
-            [np.ascontiguousarray(y[::k]) for y in self.y],
-            None if self.u is None else [layout.spread(np.ascontiguousarray(u[::k])) for u in self.u],
-            [np.ascontiguousarray(t[::k]) for t in self.time],
-            self.outputs,
-            layout.names(self.inputs) if layout.inputs else self.inputs,
-            self.sequences,
-            layout,
-        )
+        y, u, inputs = _core.laid_out((layout.input_lags, layout.delay, k), self.y, self.u, self.inputs)
+        time = [np.ascontiguousarray(t[::k]) for t in self.time]
+        return Data(y, u, time, self.outputs, inputs, self.sequences, layout, self)
 
     @property
     def n_y(self) -> int:

@@ -221,7 +221,8 @@ def choose(model: Model, data: Data, sampler: Sampler, keys: DataKeys) -> tuple[
         first, last = rows["rows"]
         data = data._rows(first - 1, last)
     layout = Layout.of(rows, data.inputs)
-    return model._settled(parts), data._with_layout(layout), merged(sampler, settings), choice
+    settled = model._settled(parts, choice["calibration"])
+    return settled, data._with_layout(layout), merged(sampler, settings), choice
 
 
 def _run(

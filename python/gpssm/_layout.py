@@ -6,10 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-import numpy as np
-
-from ._types import Floats
-
 
 class DataKeys(TypedDict, total=False):
     """Keys of the table ``data`` of a run file that say how rows of a record become rows of the model."""
@@ -54,22 +50,3 @@ class Layout:
         if self.inputs:
             keys |= {"u": list(self.inputs), "input_lags": self.input_lags, "delay": self.delay}
         return keys
-
-    def spread(self, u: Floats) -> Floats:
-        """Inputs (T, n) of thinned rows with their past values: all values of the first input first."""
-        if not self.inputs:
-            return u
-        n_rows = len(u)
-        t = np.arange(n_rows)[:, None] + 1 - self.delay - np.arange(self.input_lags + 1)[None, :]
-        # Before the first row stands the first value, after the last row the last one.
-        rows = np.clip(t, 0, n_rows - 1)
-        return np.ascontiguousarray(np.concatenate([u[rows, c] for c in range(u.shape[1])], axis=1))
-
-    def names(self, inputs: Sequence[str]) -> list[str]:
-        """Names of the inputs with their past values."""
-
-        def name(given: str, back: int) -> str:
-            shift = 1 - self.delay - back
-            return given if shift == 0 else f"{given}[{shift:+d}]"
-
-        return [name(given, back) for given in inputs for back in range(self.input_lags + 1)]

@@ -16,7 +16,6 @@ from . import _core
 from ._arguments import checked
 from ._chains import Chain, Draws
 from ._data import Data, DataLike, as_data
-from ._layout import Layout
 from ._settings import Proposal, Sampler
 from ._tables import as_points
 from ._types import Floats
@@ -72,25 +71,27 @@ class Using:
     def _posterior(self) -> _core.Posterior:
         return _core.Posterior(self._problem, [c.draws._to_core() for c in self.chains if len(c.draws)])
 
-    def _record(self, y: DataLike, u: DataLike | None) -> tuple[Data, Floats, Floats | None]:
-        """One sequence as the model sees it: its data, outputs and inputs."""
+    def _measured(self, y: DataLike, u: DataLike | None) -> Data:
+        """One sequence as it was measured."""
         data = as_data(y, u)
+        data = data if data.measured is None else data.measured
         if len(data.y) != 1:
             raise ValueError(f"y: give one sequence at a time, not {len(data.y)}")
-        own = self.data.layout
-        if data.layout != own or own == Layout():
-            if (data.n_y, data.n_u) != (self.data.n_y, self._n_u):
-                raise ValueError(
-                    f"y has {data.n_y} outputs and u {data.n_u} inputs, "
-                    f"the model has {self.data.n_y} and {self._n_u}"
-                )
-            data = data._with_layout(own)
+        if (data.n_y, data.n_u) != (self.data.n_y, self._n_u):
+            raise ValueError(
+                f"y has {data.n_y} outputs and u {data.n_u} inputs, the model has {self.data.n_y} and {self._n_u}"
+            )
+        return data
+
+    def _record(self, y: DataLike, u: DataLike | None) -> tuple[Data, Floats, Floats | None]:
+        """One sequence as the model sees it: its data, outputs and inputs."""
+        data = self._measured(y, u)._with_layout(self.data.layout)
         return data, data.y[0], None if data.u is None else data.u[0]
 
     @property
     def _n_u(self) -> int:
         """Inputs of a record, without the past values that the model adds."""
-        return len(self.data.layout.inputs) or self.data.n_u
+        return (self.data if self.data.measured is None else self.data.measured).n_u
 
     def _check_sensor(self) -> None:
         """Refuse to draw outputs from a sensor that cannot be drawn from."""
@@ -176,8 +177,12 @@ class Using:
         sensor_noise: bool = True,
         quantiles: Sequence[float] = QUANTILES,
         seed: int = 1,
+        raw: bool = False,
     ) -> xr.Dataset:
         """Run the fitted system freely under inputs, with one function drawn for each path.
+
+        Every row is simulated, also by a model of every k-th row. Prediction intervals of outputs are calibrated
+        where the model has a calibration (``states="auto"``).
 
         Parameters
         ----------
@@ -199,6 +204,8 @@ class Using:
             Probabilities of the quantiles.
         seed : int
             Seed of the simulation.
+        raw : bool
+            Whether calibration is left out.
 
         Returns
         -------
@@ -216,7 +223,6 @@ class Using:
         >>> interval = run["y_quantile"].sel(quantile=[0.05, 0.95])
         """
         self._check_sensor()
-        every = self.data.layout.every
         inputs, n_rows = self._inputs(u, steps)
         if n_init is not None and y is None:
             raise ValueError("n_init: give the outputs of these rows, too, as y")
@@ -224,30 +230,21 @@ class Using:
         if first is not None and first.shape[1] != self.data.n_y:
             raise ValueError(f"y: expected shape (n, {self.data.n_y}), not {first.shape}")
         options = {"n_paths": paths, "process_noise": process_noise, "sensor_noise": sensor_noise, "seed": seed}
-        found = self._posterior.simulate(
-            inputs,
-            n_rows,
-            None if first is None else np.ascontiguousarray(first[::every]),
-            self._initial(initial),
-            json.dumps(options),
-            json.dumps({"seed": seed}),
-        )
+        start = self._initial(initial)
+        found = self._posterior.simulate(inputs, n_rows, first, start, json.dumps(options), bool(raw))
         _warn(found["warnings"])
-        time = every * np.arange(n_rows, dtype=float)
-        return self._intervals({"x": found["x"], "y": found["y"]}, time, quantiles)
+        return self._intervals({"x": found["x"], "y": found["y"]}, np.arange(n_rows, dtype=float), quantiles)
 
     def _inputs(self, u: DataLike | None, steps: int | None) -> tuple[Floats | None, int]:
-        """Inputs as the model sees them, and the number of its rows."""
-        layout = self.data.layout
+        """Inputs as they were measured, and the number of rows."""
         if not self._n_u:
             if u is not None or steps is None:
                 raise ValueError("steps: the model has no inputs; give the number of rows")
-            return None, len(range(0, int(steps), layout.every))
+            return None, int(steps)
         if steps is not None:
             raise ValueError("steps: the rows of u say how long the run is")
         given = as_points(None if u is None else as_data(u).y[0], self._n_u, "u")
-        rows = np.ascontiguousarray(given[:: layout.every])
-        return layout.spread(rows), len(rows)
+        return given, len(given)
 
     def _intervals(self, samples: dict[str, Floats], time: Floats, quantiles: Sequence[float]) -> xr.Dataset:
         """Samples with their means, standard deviations and quantiles."""
@@ -450,8 +447,11 @@ class Using:
         paths: int = 1000,
         levels: Sequence[float] = (0.5, 0.9, 0.95),
         seed: int = 1,
+        raw: bool = False,
     ) -> pd.DataFrame:
         """Score a free run, or predictions `horizon` steps ahead, on a record, beside simple baselines.
+
+        Every row of a free run is scored, with calibrated prediction intervals where the model has a calibration.
 
         Parameters
         ----------
@@ -469,6 +469,8 @@ class Using:
             Probabilities of the central intervals whose coverage is measured.
         seed : int
             Seed of the simulation.
+        raw : bool
+            Whether calibration is left out.
 
         Returns
         -------
@@ -487,7 +489,7 @@ class Using:
         import pandas as pd
 
         self._check_sensor()
-        _, outputs, inputs = self._record(y, u)
+        data = self._measured(y, u)
         options = {
             "task": "simulation" if horizon is None else {"ahead": int(horizon)},
             "n_init": 0 if after_training else int(n_init),
@@ -495,8 +497,10 @@ class Using:
             "n_paths": int(paths),
             "levels": list(levels),
             "filter": {"seed": int(seed)},
+            "raw": bool(raw),
         }
-        text, found = self._posterior.score(outputs, inputs, json.dumps(options))
+        inputs = None if data.u is None else data.u[0]
+        text, found = self._posterior.score(data.y[0], inputs, json.dumps(options))
         _warn(found)
         rows, index = [], []
         for scores in json.loads(text)["scores"]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from . import _core
 from ._arguments import checked
+from ._choice import Calibration
 from ._data import Data
 from ._layout import DataKeys
 from ._registry import Registry
@@ -146,6 +147,9 @@ class Model:
         Number of transitions at the beginning of each sequence that are excluded from the likelihood of f.
     sampler : dict, optional
         Defaults for the settings of `gpssm.fit`, such as draws and seed: the table ``sampler`` of a run file.
+    calibration : dict, optional
+        How prediction intervals of free runs differ from the model's own, as ``states="auto"`` finds it: the table
+        ``calibration`` of a run file.
 
     Examples
     --------
@@ -175,6 +179,7 @@ class Model:
         standardise: bool | None = None,
         presample: int | None = None,
         sampler: Sampler | None = None,
+        calibration: Calibration | None = None,
     ) -> None:
         given = Parts(
             states=states,
@@ -195,10 +200,11 @@ class Model:
         self._registry = Registry()
         self._table = _table(given, self._registry)
         self.sampler: Sampler = {**sampler} if sampler else {}
+        self.calibration: Calibration | None = calibration
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Json]) -> Model:
-        """Make a model from the tables ``model`` and ``sampler`` of a run file, or from the first alone.
+        """Make a model from the tables ``model``, ``sampler`` and ``calibration`` of a run file, or from the first alone.
 
         Parameters
         ----------
@@ -217,7 +223,8 @@ class Model:
         if "state" in parts:
             parts["states"] = parts.pop("state")
         sampler = cast("Sampler", table.get("sampler", {})) if whole else None
-        return cls(**cast("Parts", parts), sampler=sampler)
+        calibration = cast("Calibration | None", table.get("calibration")) if whole else None
+        return cls(**cast("Parts", parts), sampler=sampler, calibration=calibration)
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Model:
@@ -247,6 +254,8 @@ class Model:
         tables: Table = {"model": json.loads(json.dumps(self._table))}
         if self.sampler:
             tables["sampler"] = dict(cast("Table", self.sampler))
+        if self.calibration:
+            tables["calibration"] = dict(cast("Table", self.calibration))
         return tables
 
     def to_toml(self) -> str:
@@ -272,15 +281,15 @@ class Model:
         """Whether the model is to be chosen from the record, ``states="auto"``."""
         return bool(self._table.get("states") == "auto")
 
-    def _settled(self, parts: Mapping[str, Json]) -> Model:
+    def _settled(self, parts: Mapping[str, Json], calibration: Calibration | None) -> Model:
         """The same model with what was chosen."""
         chosen = {name: value for name, value in parts.items() if value is not None}
         given = {name: value for name, value in self._given.items() if name != "states"} | chosen
-        return Model(**cast("Parts", given), sampler=self.sampler)
+        return Model(**cast("Parts", given), sampler=self.sampler, calibration=calibration)
 
     def __repr__(self) -> str:
-        sampler = [("sampler", self.sampler)] if self.sampler else []
-        return call("gpssm.Model", [*self._given.items(), *sampler])
+        tables = [("sampler", self.sampler), ("calibration", self.calibration)]
+        return call("gpssm.Model", [*self._given.items(), *((name, table) for name, table in tables if table)])
 
     def _problem(self, data: Data, sampler: Sampler) -> _core.Problem:
         """Check the model against data and fill in all defaults."""
@@ -290,6 +299,7 @@ class Model:
             data.y,
             data.u,
             data._labels(),
+            None if data.measured is None else (data.measured.y, data.measured.u),
             (registry.functions, registry.sensors, registry.initials, registry.priors),
         )
 
@@ -298,6 +308,7 @@ class Model:
         keys = {f"model.{name}": value for name, value in self._table.items()}
         keys |= {f"sampler.{name}": value for name, value in cast("Table", sampler).items()}
         keys |= {f"data.{name}": value for name, value in cast("Table", rows).items()}
+        keys |= {f"calibration.{name}": value for name, value in cast("Table", self.calibration or {}).items()}
         return json.dumps(keys)
 
 

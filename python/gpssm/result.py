@@ -398,6 +398,7 @@ def open(path: str | Path, model: Model | None = None) -> Result:
     found = _core.open_run(str(path))
     keys: DataKeys = tomllib.loads(found["configuration"]).get("data", {})
     outputs, inputs, sequences, time = found["labels"]
+    layout = Layout.of(keys, keys.get("u", ()))
     data = Data(
         list(found["y"]),
         list(found["u"]) if inputs else None,
@@ -405,14 +406,25 @@ def open(path: str | Path, model: Model | None = None) -> Result:
         outputs,
         inputs,
         sequences,
-        Layout.of(keys, keys.get("u", ())),
+        layout,
+        None if found["measured"] is None else _measured(found["measured"], keys, outputs, sequences),
     )
     stored = Model.from_toml(found["configuration"])
     chains = [Chain._from_core({**chain, "start_log_marginal_likelihood": None}) for chain in found["chains"]]
-    model = stored if model is None else model
+    model = stored if model is None else model._settled({}, stored.calibration)
     full = json.loads(model._problem(data, stored.sampler).settings)
     complete = all(len(chain.draws) >= full["draws"] for chain in chains)
     result = Result(model, data, full, chains, basis=found["basis"], interrupted=not complete)
     result.path = Path(path)
     result.save_warmup = True
     return result
+
+
+def _measured(
+    found: tuple[list[Floats], list[Floats]], keys: DataKeys, outputs: list[str], sequences: list[str]
+) -> Data:
+    """A record as it was measured, rows numbered."""
+    y, u = found
+    time = [np.arange(len(rows), dtype=np.float64) for rows in y]
+    inputs = list(keys.get("u", ()))
+    return Data(y, u if inputs else None, time, outputs, inputs, sequences)

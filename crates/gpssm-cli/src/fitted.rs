@@ -74,9 +74,15 @@ impl Fitted {
     }
 
     /// The same for records that come in rows of another distance in time.
-    pub fn for_record(mut self, args: &RecordArgs) -> Self {
-        self.model.layout.every = args.every.unwrap_or(self.model.layout.every);
-        self
+    pub fn for_record(mut self, args: &RecordArgs) -> Result<Self, Failure> {
+        match args.every {
+            Some(0) => Err(Failure::input("--every 0: keeps no row")),
+            Some(every) => {
+                self.model.layout.every = every;
+                Ok(self)
+            }
+            None => Ok(self),
+        }
     }
 
     fn columns(&self, args: &RecordArgs) -> Result<Columns, Failure> {

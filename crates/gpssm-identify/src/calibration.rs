@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// What the model says is stretched by a factor and put together with what a constant says, as one would join two independent
 /// measurements: 1 / side^2 = 1 / (scale * own side)^2 + 1 / (constant's side)^2. A model that knows
-/// more than a constant is left alone by this, and one whose paths drift apart without end gets the constant's bands.
+/// more than a constant is left alone by this, and one whose paths drift apart without end gets the constant's intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
@@ -16,7 +16,7 @@ pub struct Calibration {
     /// Distance of the 5 % and 95 % quantiles of a constant forecast from its middle, by output; empty to leave it out.
     #[serde(default)]
     pub constant: Vec<f64>,
-    /// What each output is taken to stay within: paths that leave it go along its end. Medians and most bands do not notice,
+    /// What each output is taken to stay within: paths that leave it go along its end. Medians and most intervals do not notice,
     /// but the mean, the standard deviation and scores of all paths would be those of the few that run away. Empty
     /// to leave them.
     #[serde(default)]

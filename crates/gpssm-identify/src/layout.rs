@@ -64,7 +64,8 @@ impl Layout {
 
     /// The same, beginning with this row; before the first row of the record stands the first one.
     pub(crate) fn apply_from(self, sequence: &Sequence, first: isize) -> Result<Sequence, Error> {
-        let rows = (0..).map(|i| (first + i * self.every as isize).max(0) as usize);
+        let every = self.every.max(1) as isize;
+        let rows = (0..).map(|i| (first + i * every).max(0) as usize);
         let thinned = sequence.select(rows.take_while(|t| *t < sequence.n_rows()))?;
         if thinned.n_u() == 0 || (self.input_lags, self.delay) == (0, 1) {
             return Ok(thinned);

@@ -1,6 +1,7 @@
 //! `states = "auto"`: what the run file fixes goes to [`gpssm_identify::auto`], what it chooses ends as ordinary keys of the
 //! run.
 
+use gpssm_identify::Layout;
 use gpssm_identify::auto::{self, Choice, Given, Structure};
 
 use crate::config::{RunConfig, States};
@@ -11,7 +12,7 @@ pub fn is_asked_for(config: &RunConfig) -> bool {
     config.model.states == Some(States::Auto)
 }
 
-/// Settles everything that `auto` leaves open. `data` is the record without lags of inputs. What the configuration gives
+/// Settles everything that `auto` leaves open. `data` is the record as it was measured. What the configuration gives
 /// (lags, input lags, delay, every, kernel, dynamics) stays as it is. `given` says whether a key of the sampler was set by
 /// the user.
 pub fn choose(
@@ -20,7 +21,10 @@ pub fn choose(
     given: &dyn Fn(&str) -> bool,
     on_progress: &(dyn Fn(usize, usize) -> bool + Sync),
 ) -> (RunConfig, Choice) {
-    let choice = auto::choose(&fixed(config), &data.record, on_progress);
+    let thinned = Layout { every: config.data.every.unwrap_or(1), ..Layout::default() };
+    // What cannot be thinned is refused where the run is resolved.
+    let record = thinned.apply_to(&data.record).unwrap_or_else(|_| data.record.clone());
+    let choice = auto::choose(&fixed(config), &record, on_progress);
     let mut chosen = config.clone();
     chosen.model.states = None;
     if let (Some(rows), None) = (choice.first_rows, &config.data.sequence) {

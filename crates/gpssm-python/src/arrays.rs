@@ -3,6 +3,7 @@
 use gpssm::{Points, Record, Sequence};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 use crate::error::{to_python, value_error};
 
@@ -57,4 +58,20 @@ pub(crate) fn record(
     }
     let sequences = y.iter().enumerate().map(|(s, y)| sequence(y, u.map(|u| &u[s])));
     Record::new(sequences.collect::<PyResult<_>>()?).map_err(to_python)
+}
+
+/// Outputs and inputs, an array for each sequence.
+pub(crate) fn sequences<'py>(
+    py: Python<'py>,
+    record: &Record,
+) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
+    let (outputs, inputs) = (PyList::empty(py), PyList::empty(py));
+    for sequence in record.sequences() {
+        let n = sequence.n_rows();
+        let y = (0..n).flat_map(|t| sequence.y(t).to_vec()).collect();
+        outputs.append(matrix(py, y, n, sequence.n_y())?)?;
+        let u = (0..n).flat_map(|t| sequence.u(t).to_vec()).collect();
+        inputs.append(matrix(py, u, n, sequence.n_u())?)?;
+    }
+    Ok((outputs, inputs))
 }

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gpssm_io::auto::{self, Choice};
+use gpssm_identify::auto::{Choice, Trial};
+use gpssm_io::auto;
 use gpssm_io::config::RunConfig;
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -48,7 +49,7 @@ pub(crate) fn choose(
 
 fn in_keys(chosen: &RunConfig, choice: &Choice) -> Value {
     let RunConfig { data, model, sampler, calibration } = chosen;
-    let trial = |trial: &auto::Trial| {
+    let trial = |trial: &Trial| {
         json!({
             "candidate": trial.candidate.describe(),
             "crps": trial.crps,

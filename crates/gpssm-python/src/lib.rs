@@ -9,6 +9,7 @@
 //! - `blocks`: the building blocks for researchers
 //! - `problem`: a model and a record; sampling
 //! - `choose`: `states="auto"`
+//! - `layout`: lagged inputs, delays and thinning
 //! - `posterior`: what was learned, put to use
 //! - `store`: runs on disk, and reports
 
@@ -19,6 +20,7 @@ mod blocks;
 mod callback;
 mod choose;
 mod error;
+mod layout;
 mod posterior;
 mod problem;
 mod store;
@@ -30,6 +32,8 @@ mod _core {
     use crate::blocks::{Random, StateSpace, Transition, kernel_herding, kernel_matrix, slice_update};
     #[pymodule_export]
     use crate::choose::choose;
+    #[pymodule_export]
+    use crate::layout::laid_out;
     #[pymodule_export]
     use crate::posterior::{Posterior, evaluate_distilled};
     #[pymodule_export]

@@ -9,10 +9,10 @@ use gpssm::posterior::distilled::DistilledFunction;
 use gpssm::posterior::ensemble::Ensemble;
 use gpssm::posterior::online::OnlineOptions;
 use gpssm::posterior::predict::Target;
-use gpssm::posterior::score::ScoreOptions;
 use gpssm::posterior::simulate::{Initial, SimulateOptions};
 use gpssm::posterior::thin::ThinMethod;
 use gpssm::posterior::warning::Warning;
+use gpssm_identify::{FittedModel, FreeRunOptions, ScoreOptions, Start};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -26,10 +26,10 @@ use crate::problem::{ArrayDraws, Problem, chain_draws};
 /// How often interrupts are looked for.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Draws, each a function.
+/// Draws, each a function, with the layout of their rows and their calibration.
 #[pyclass(frozen)]
 pub(crate) struct Posterior {
-    posterior: gpssm::posterior::Posterior,
+    fitted: FittedModel,
     failure: Arc<Failure>,
 }
 
@@ -65,8 +65,7 @@ impl Posterior {
     fn run<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl Send
-        + FnOnce(&gpssm::posterior::Posterior, &dyn Fn(usize, usize) -> bool) -> Result<T, gpssm::Error>,
+        work: impl Send + FnOnce(&FittedModel, &dyn Fn(usize, usize) -> bool) -> Result<T, gpssm::Error>,
     ) -> PyResult<T> {
         let (outcome, interrupt) = py.detach(|| {
             let interrupt = RefCell::new(None);
@@ -80,7 +79,7 @@ impl Posterior {
                 }
                 interrupt.borrow().is_none() && !self.failure.is_raised()
             };
-            (work(&self.posterior, &keep_going), interrupt.into_inner())
+            (work(&self.fitted, &keep_going), interrupt.into_inner())
         });
         self.failure.check()?;
         match interrupt {
@@ -95,8 +94,13 @@ impl Posterior {
     #[new]
     fn new(py: Python<'_>, problem: &Problem, chains: Vec<ArrayDraws<'_>>) -> PyResult<Self> {
         let chains = chain_draws(&chains)?;
-        let posterior = py.detach(|| gpssm::posterior::Posterior::new(&problem.problem, &chains));
-        Ok(Self { posterior: posterior.map_err(to_python)?, failure: Arc::clone(&problem.failure) })
+        let fitted = py.detach(|| {
+            let posterior = gpssm::posterior::Posterior::new(&problem.problem, &chains)?;
+            let (layout, measured) = (problem.run.data.columns().layout(), problem.data.measured.clone());
+            let calibration = problem.run.calibration.clone().unwrap_or_default();
+            FittedModel::new(posterior, layout, calibration, measured)
+        });
+        Ok(Self { fitted: fitted.map_err(to_python)?, failure: Arc::clone(&problem.failure) })
     }
 
     /// f or the next state at given points: mean, covariance, quantiles (probability, point, state), warnings.
@@ -110,7 +114,7 @@ impl Posterior {
     ) -> PyResult<Bound<'py, PyDict>> {
         let (x_star, u_star) = (rows(&x_star), rows(&u_star));
         let target = if next_state { Target::NextState } else { Target::Function };
-        let found = self.run(py, |posterior, _| posterior.predict(&x_star, &u_star, target))?;
+        let found = self.run(py, |fitted, _| fitted.posterior.predict(&x_star, &u_star, target))?;
         let (n, n_x) = (found.n_points(), found.n_x());
         let result = PyDict::new(py);
         let (mean, covariance, quantiles) = py.detach(|| {
@@ -129,8 +133,8 @@ impl Posterior {
         Ok(result)
     }
 
-    /// Free runs under inputs; with `y`, paths first follow these outputs.
-    #[pyo3(signature = (u, n_rows, y, initial_state, options, filter))]
+    /// Free runs under inputs as they were measured; with `y`, paths first follow these outputs.
+    #[pyo3(signature = (u, n_rows, y, initial_state, options, raw))]
     #[expect(clippy::too_many_arguments, reason = "called by the Python layer alone")]
     fn simulate<'py>(
         &self,
@@ -140,15 +144,22 @@ impl Posterior {
         y: Option<PyReadonlyArray2<'py, f64>>,
         initial_state: &str,
         options: &str,
-        filter: &str,
+        raw: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         let inputs = u.map_or_else(|| vec![Vec::new(); n_rows], |u| rows(&u));
         let (start, y) = (initial(initial_state)?, y.map(|y| rows(&y)));
-        let options: SimulateOptions = from_json("options", options)?;
-        let filter: OnlineOptions = from_json("options", filter)?;
-        let found = self.run(py, |posterior, keep_going| match &y {
-            Some(y) => posterior.simulate_from_record(y, &inputs, &options, &filter, keep_going),
-            None => posterior.simulate(&inputs, &start, &options, keep_going),
+        let start = match (&y, start) {
+            (Some(y), _) => Start::Outputs { n_init: y.len() },
+            (None, Initial::Model) => Start::Model,
+            (None, Initial::LastTraining { sequence }) => Start::Last { sequence },
+            (None, Initial::Given(x)) => Start::Given(x),
+        };
+        let simulate: SimulateOptions = from_json("options", options)?;
+        let filter = OnlineOptions { seed: simulate.seed, ..OnlineOptions::default() };
+        let options = FreeRunOptions { simulate, filter, raw };
+        let found = self.run(py, |fitted, keep_going| {
+            let record = fitted.inputs(inputs)?.with_first_outputs(&y.unwrap_or_default())?;
+            fitted.free_run(&record, &start, &options, keep_going)
         })?;
         let result = PyDict::new(py);
         result.set_item("x", cube(py, &found.x)?)?;
@@ -169,9 +180,9 @@ impl Posterior {
     ) -> PyResult<Bound<'py, PyDict>> {
         let (record, start) = (sequence(&y, u.as_ref())?, initial(initial_state)?);
         let options: OnlineOptions = from_json("options", options)?;
-        let found =
-            self.run(py, |posterior, keep_going| posterior.filter(&record, &start, &options, keep_going))?;
-        let (n, n_x) = (found.log_marginal_likelihood.len(), self.posterior.problem().n_x());
+        let found = self
+            .run(py, |fitted, keep_going| fitted.posterior.filter(&record, &start, &options, keep_going))?;
+        let (n, n_x) = (found.log_marginal_likelihood.len(), self.fitted.posterior.problem().n_x());
         let result = PyDict::new(py);
         result.set_item("mean", matrix(py, found.mean, n, n_x)?)?;
         result.set_item("sd", matrix(py, found.sd, n, n_x)?)?;
@@ -191,7 +202,7 @@ impl Posterior {
     ) -> PyResult<Bound<'py, PyDict>> {
         let record = sequence(&y, u.as_ref())?;
         let options: OnlineOptions = from_json("options", options)?;
-        let found = self.run(py, |posterior, _| posterior.smooth(&record, n_paths, &options))?;
+        let found = self.run(py, |fitted, _| fitted.posterior.smooth(&record, n_paths, &options))?;
         let result = PyDict::new(py);
         result.set_item("x", cube(py, &found.x)?)?;
         result.set_item("draws", found.draws)?;
@@ -214,8 +225,8 @@ impl Posterior {
     ) -> PyResult<Bound<'py, PyDict>> {
         let (record, start) = (sequence(&y, u.as_ref())?, initial(initial_state)?);
         let options: OnlineOptions = from_json("options", options)?;
-        let found = self.run(py, |posterior, keep_going| {
-            posterior.predict_ahead(&record, k, n_samples, &start, &options, keep_going)
+        let found = self.run(py, |fitted, keep_going| {
+            fitted.posterior.predict_ahead(&record, k, n_samples, &start, &options, keep_going)
         })?;
         let result = PyDict::new(py);
         result.set_item("y", cube(py, &found.y)?)?;
@@ -235,26 +246,26 @@ impl Posterior {
     ) -> PyResult<(String, Vec<String>)> {
         let record = sequence(&y, u.as_ref())?;
         let options: ScoreOptions = from_json("options", options)?;
-        let found = self.run(py, |posterior, keep_going| posterior.score(&record, &options, keep_going))?;
+        let found = self.run(py, |fitted, keep_going| fitted.score(&record, &options, keep_going))?;
         Ok((to_json("scores", &found)?, words(&found.warnings)))
     }
 
     /// Fewer draws: numbers of those that are kept and what is lost, as JSON.
     fn thin(&self, py: Python<'_>, k: usize, method: &str, seed: u64) -> PyResult<String> {
         let method: ThinMethod = from_json("method", &format!("\"{method}\""))?;
-        let (_, loss) = self.run(py, |posterior, _| posterior.thin(k, method, seed))?;
+        let (_, loss) = self.run(py, |fitted, _| fitted.posterior.thin(k, method, seed))?;
         to_json("loss", &loss)
     }
 
     /// One sparse Gaussian process in place of the mixture, as JSON.
     fn distil(&self, py: Python<'_>, options: &str) -> PyResult<String> {
         let options: DistilOptions = from_json("options", options)?;
-        to_json("distilled", &self.run(py, |posterior, _| posterior.distil(&options))?)
+        to_json("distilled", &self.run(py, |fitted, _| fitted.posterior.distil(&options))?)
     }
 
     /// Smallest and largest value of each component of (x, u) that the paths visited.
     fn visited(&self) -> Vec<(f64, f64)> {
-        self.posterior.visited()
+        self.fitted.posterior.visited()
     }
 }
 

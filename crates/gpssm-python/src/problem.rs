@@ -91,6 +91,9 @@ impl Registered {
 /// Names and times of a record: outputs, inputs, labels of sequences, times of rows.
 pub(crate) type Labels = (Vec<String>, Vec<String>, Vec<String>, Vec<Vec<f64>>);
 
+/// Outputs and inputs as they were measured, where the model sees others.
+type Measured<'py> = (Vec<PyReadonlyArray2<'py, f64>>, Option<Vec<PyReadonlyArray2<'py, f64>>>);
+
 #[pymethods]
 impl Problem {
     /// From keys of the run file and their values as JSON, such as `{"model.kernel": "se + linear"}`.
@@ -101,9 +104,12 @@ impl Problem {
         y: Vec<PyReadonlyArray2<'_, f64>>,
         u: Option<Vec<PyReadonlyArray2<'_, f64>>>,
         labels: Labels,
+        measured: Option<Measured<'_>>,
         callables: Callables,
     ) -> PyResult<Self> {
         let (file, data) = file_and_data(keys, &y, u.as_deref(), labels)?;
+        let measured = measured.map(|(y, u)| record(&y, u.as_deref())).transpose()?;
+        let data = Data { measured, ..data };
         let config = file.config().map_err(config_error)?;
         let n_x = n_states(&config.model, data.outputs.len());
         let registered = Registered::new(py, &callables, n_x);

@@ -14,7 +14,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::arrays::matrix;
+use crate::arrays::{matrix, sequences};
 use crate::error::{from_json, to_json, value_error};
 use crate::problem::{ArrayDraws, ArraySink, Problem, chain_draws, run_error};
 
@@ -106,16 +106,10 @@ pub(crate) fn open_run(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDi
     result.set_item("states", stored.states())?;
     let labels = (stored.outputs(), stored.inputs(), stored.sequences(), stored.time());
     result.set_item("labels", labels)?;
-    let (outputs, inputs) = (PyList::empty(py), PyList::empty(py));
-    for sequence in stored.record().sequences() {
-        let n = sequence.n_rows();
-        let y = (0..n).flat_map(|t| sequence.y(t).to_vec()).collect();
-        outputs.append(matrix(py, y, n, sequence.n_y())?)?;
-        let u = (0..n).flat_map(|t| sequence.u(t).to_vec()).collect();
-        inputs.append(matrix(py, u, n, sequence.n_u())?)?;
-    }
+    let (outputs, inputs) = sequences(py, stored.record())?;
     result.set_item("y", outputs)?;
     result.set_item("u", inputs)?;
+    result.set_item("measured", stored.measured().map(|record| sequences(py, &record)).transpose()?)?;
     result.set_item("basis", stored.basis().as_ref().map(crate::problem::basis_to_json).transpose()?)?;
     let chains = PyList::empty(py);
     for (index, length) in stored.chains().iter().enumerate() {

@@ -54,7 +54,7 @@
 //! - [`dynamics`]: priors over f, for all particles of a filter at once
 //! - [`smc`]: particle filters
 //! - [`mcmc`]: sweeps, chains, starts, sinks
-//! - [`posterior`]: predict, simulate, filter, score, thin, distil
+//! - [`posterior`]: predict, simulate, filter, compare, thin, distil
 //! - [`convergence`]: what to make of a run, in words
 //! - [`diagnostics`]: R-hat, effective sample sizes, update rates
 //! - [`linalg`], [`points`], [`scaling`], [`random`]: what these stand on

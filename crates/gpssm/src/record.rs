@@ -140,6 +140,17 @@ impl Sequence {
         Self::from_flat(y, self.n_y, u, self.n_u)
     }
 
+    /// The same rows with these outputs in the first of them.
+    pub fn with_first_outputs(mut self, y: &[Vec<f64>]) -> Result<Self, Error> {
+        if y.len() > self.n_rows() || y.iter().any(|row| row.len() != self.n_y) {
+            let (n, n_y) = (self.n_rows(), self.n_y);
+            let message = format!("{} rows of outputs do not fit {n} rows of {n_y} outputs", y.len());
+            return Err(Error::data(message));
+        }
+        self.y.splice(..y.len() * self.n_y, y.concat());
+        Ok(self)
+    }
+
     /// The rows of this sequence and then those of another.
     pub fn followed_by(&self, other: &Self) -> Result<Self, Error> {
         let join = |a: &[f64], b: &[f64]| [a, b].concat();

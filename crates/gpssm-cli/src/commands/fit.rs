@@ -12,7 +12,7 @@ use gpssm_io::auto;
 use gpssm_io::config::{Run, RunConfig, RunFile};
 use gpssm_io::fit::{Fit, FitError, LoadedRun};
 use gpssm_io::store::StoredRun;
-use gpssm_io::table::{Columns, Data, read_record};
+use gpssm_io::table::{Data, read_record};
 
 use crate::args::{FitArgs, Verbosity};
 use crate::commands::{dry_run, summary};
@@ -209,8 +209,7 @@ pub fn choose(
     path: &Path,
     quiet: bool,
 ) -> Result<(RunConfig, Choice), Failure> {
-    let columns = Columns { input_lags: None, delay: None, ..config.data.columns() };
-    let data = read_record(path, &columns).map_err(Failure::input)?;
+    let data = read_record(path, &config.data.columns().as_measured()).map_err(Failure::input)?;
     let progress = (!quiet).then(|| steps("choose a model"));
     let tell = |done: usize, of: usize| progress.as_ref().is_none_or(|progress| progress.tell(done, of));
     let (config, choice) = auto::choose(config, &data, &|key| file.is_given(key), &tell);

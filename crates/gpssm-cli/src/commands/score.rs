@@ -56,7 +56,7 @@ pub struct ScoreArgs {
 
 /// Runs `gpssm score`; the exit code.
 pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
-    let fitted = Fitted::open(&args.run, args.draws)?.for_record(&args.record);
+    let fitted = Fitted::open(&args.run, args.draws)?.for_record(&args.record)?;
     let data = fitted.measured(&args.file, &args.record)?;
     let sequence = single(&data)?;
     check_room("--paths", args.paths, data.n_rows * data.outputs.len())?;

@@ -98,7 +98,7 @@ pub fn run(args: &SimulateArgs) -> Result<u8, Failure> {
 type Labelled<T> = (String, Vec<f64>, T);
 
 fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
-    let fitted = Fitted::open(run, args.draws)?.for_record(&args.record);
+    let fitted = Fitted::open(run, args.draws)?.for_record(&args.record)?;
     let start = match args.n_init {
         Some(n_init) => Start::Outputs { n_init },
         None => fitted.start(&args.initial)?,

@@ -1,10 +1,10 @@
-//! How wide bands of free runs must be, from free runs of the chosen model over parts that it did not see.
+//! How wide intervals of free runs must be, from free runs of the chosen model over parts that it did not see.
 //!
 //! A record to come differs from the training record about as much as its thirds differ from one another. The model learns
-//! from each third and runs free over the two others. The middle one of the three says by how much the model's own bands are
+//! from each third and runs free over the two others. The middle one of the three says by how much the model's own intervals are
 //! too narrow or too wide, or the trial that learned from three fifths, whichever asks for more. Pooled over the thirds, or from
-//! three fifths alone, bands were too narrow on records that change (gas furnace); from thirds alone they are on others,
-//! as a model that knows less has wider bands of its own (dryer); with the worst third they held everything where one third is
+//! three fifths alone, intervals were too narrow on records that change (gas furnace); from thirds alone they are on others,
+//! as a model that knows less has wider intervals of its own (dryer); with the worst third they held everything where one third is
 //! unlike the rest (silverbox).
 
 use gpssm::Record;
@@ -15,13 +15,13 @@ use super::{Trial, screen};
 use crate::calibration::Calibration;
 
 const PARTS: usize = 3;
-/// The tails of bands need more draws and paths than the choice of a candidate.
+/// The tails of intervals need more draws and paths than the choice of a candidate.
 const EFFORT: Effort = Effort { chains: 1, draws: 40, paths: 200, threads: 1 };
-/// The bands' level.
+/// Level of the intervals.
 const LEVEL: f64 = 0.9;
 /// Records to come ask for a little more than parts of the training record do.
 const NEW_RECORD: f64 = 1.1;
-/// Calibration are never scaled by less or more than this,
+/// Intervals are never scaled by less or more than this,
 const LEAST: f64 = 0.3;
 const MOST: f64 = 4.0;
 
@@ -29,7 +29,7 @@ const MOST: f64 = 4.0;
 /// record happened to swing.
 const HARDLY_BETTER: f64 = 0.8;
 
-/// The bands of a candidate; none if no part of the record tells.
+/// The intervals of a candidate; none if no part of the record tells.
 pub(super) fn calibration(
     winner: &Trial,
     constant_crps: Option<f64>,
@@ -50,7 +50,7 @@ pub(super) fn calibration(
     })
 }
 
-/// The smallest factor of the bands of a model with this CRPS beside a constant with that.
+/// The smallest factor of the intervals of a model with this CRPS beside a constant with that.
 fn least(crps: Option<f64>, constant: Option<f64>) -> f64 {
     match (crps, constant) {
         (Some(crps), Some(constant)) if crps <= HARDLY_BETTER * constant => LEAST,
@@ -67,7 +67,7 @@ fn middle(mut scales: Vec<f64>) -> Option<f64> {
 /// 95 % quantile of the standard normal distribution.
 const Z: f64 = 1.6449;
 
-/// Factor with which the bands would have held as many outcomes as they should.
+/// Factor with which the intervals would have held as many outcomes as they should.
 pub(super) fn scale(outcomes: &[Outcome]) -> Option<f64> {
     let ratio = |outcome: &Outcome| outcome.error / outcome.side.max(f64::MIN_POSITIVE);
     let mut ratios: Vec<f64> = outcomes.iter().map(ratio).collect();

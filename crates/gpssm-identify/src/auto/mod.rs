@@ -13,7 +13,7 @@
 //! - `screen`: dead time and sampling, by linear least squares
 //! - `trial`: one candidate on held-out parts
 //! - `rounds`: all candidates, the best of them twice, and which of them is chosen
-//! - `calibrate`: how wide the bands of the chosen one must be
+//! - `calibrate`: how wide the intervals of the chosen one must be
 
 mod calibrate;
 mod candidates;
@@ -118,9 +118,9 @@ pub struct Trial {
     pub crps: Option<f64>,
     /// The same for the root mean square error of the median.
     pub rmse: f64,
-    /// Share of the outputs in the 90 % bands.
+    /// Share of the outputs in the 90 % intervals.
     pub coverage: f64,
-    /// Factor with which these bands would have held nine tenths.
+    /// Factor with which these intervals would have held nine tenths.
     pub scale: Option<f64>,
     /// Came close to the best, and was tried with all the effort; one of these is chosen.
     pub again: bool,

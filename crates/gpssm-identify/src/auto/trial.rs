@@ -126,7 +126,7 @@ pub(super) fn run(candidate: &Candidate, folds: &[Fold], n_init: usize, effort: 
         folds.iter().map(|fold| free_runs(candidate, fold, n_init, effort)).collect();
     let found = found.unwrap_or_default();
     // A fold is a record of its own: the mean of their scales, not the scale of the wildest; and half a fold's worth of belief
-    // in the model's own bands.
+    // in the model's own intervals.
     let scales: Option<Vec<f64>> =
         found.iter().map(|outcomes| Some(calibrate::scale(outcomes)?.ln())).collect();
     let mean = |values: &dyn Fn(&Outcome) -> f64| {
