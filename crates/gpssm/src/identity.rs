@@ -4,8 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sensor::family::FamilyParameter;
-
 /// A state, an input or an output, by its place in the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Quantity {
@@ -131,16 +129,6 @@ impl Role {
             Self::Coefficient => "coefficient",
             Self::Offset => "offset",
             Self::Named(name) => name,
-        }
-    }
-}
-
-impl From<&FamilyParameter> for Role {
-    /// Noise has the same role in states and outputs; other parameters of sensors go by their names.
-    fn from(parameter: &FamilyParameter) -> Self {
-        match parameter.name {
-            "sd" => Self::NoiseSd,
-            name => Self::Named(name.to_owned()),
         }
     }
 }

@@ -59,6 +59,7 @@
 //! - [`diagnostics`]: R-hat, effective sample sizes, update rates
 //! - [`linalg`], [`points`], [`scaling`], [`random`]: what these stand on
 
+pub mod conformance;
 pub mod convergence;
 pub mod diagnostics;
 pub mod dynamics;

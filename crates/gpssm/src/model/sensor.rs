@@ -6,9 +6,11 @@ use super::covariance_prior::CovariancePrior;
 use super::prior::Prior;
 use super::scale_prior::ScalePrior;
 use super::spec::{FunctionRef, Value};
+use crate::identity::Role;
 use crate::sensor::family::descriptor::MOST_PARAMETERS;
 use crate::sensor::family::{
-    BERNOULLI, Descriptor, Family, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON, STOCHASTIC_VOLATILITY, STUDENT_T,
+    BERNOULLI, Descriptor, Family, FamilyParameter, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON,
+    STOCHASTIC_VOLATILITY, STUDENT_T,
 };
 use crate::sensor::support::OutputSupport;
 
@@ -192,5 +194,15 @@ impl SensorSpec {
     /// Whether y = C x + D u + offset + e with Gaussian e.
     pub fn is_linear_gaussian(&self) -> bool {
         matches!(self, Self::Gaussian { mean: Predictor::States | Predictor::Linear { .. }, .. })
+    }
+}
+
+impl From<&FamilyParameter> for Role {
+    /// Noise has the same role in states and outputs; other parameters of sensors go by their names.
+    fn from(parameter: &FamilyParameter) -> Self {
+        match parameter.name {
+            "sd" => Self::NoiseSd,
+            name => Self::Named(name.to_owned()),
+        }
     }
 }
