@@ -145,7 +145,7 @@ fn a_summary_is_a_table_or_json_and_can_be_strict() {
     let folder = folder();
     let path = folder.path();
     let said = gpssm(path, "summary run.zarr --level 0.8");
-    for part in ["2 chains of 8 draws", "80 % from", "process_sd", "R-hat", "renewed in"] {
+    for part in ["2 chains of 8 draws", "80 % from", "process_sd", "R-hat", "changed in"] {
         assert!(said.contains(part), "no {part} in: {said}");
     }
     let json: Value = serde_json::from_str(&gpssm(path, "summary run.zarr --json")).expect("JSON");

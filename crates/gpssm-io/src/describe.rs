@@ -1,4 +1,4 @@
-//! A run in words: what `--dry-run` prints.
+//! Description of a run: what `--dry-run` prints.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use gpssm::{KernelSpec, Prior, Problem, Settings};
 use crate::config::Run;
 use crate::table::{Data, TimeUnit};
 
-/// The run in words; `seconds_per_sweep` is what one sweep of one chain was seen to take.
+/// Describes a run; `seconds_per_sweep` is the measured time of one sweep of one chain.
 pub fn describe(run: &Run, data: &Data, seconds_per_sweep: Option<f64>) -> String {
     let mut text = String::new();
     section(&mut text, "Data", data_lines(data));
@@ -52,7 +52,7 @@ fn data_lines(data: &Data) -> Vec<String> {
     let lengths: Vec<usize> = data.lines.iter().map(Vec::len).collect();
     if let (2.., Some(least), Some(most)) = (lengths.len(), lengths.iter().min(), lengths.iter().max()) {
         lines.push(format!(
-            "{} sequences of {least} to {most} rows that share one transition function",
+            "{} sequences of {least} to {most} rows, with one transition function for all",
             lengths.len()
         ));
     }
@@ -62,7 +62,7 @@ fn data_lines(data: &Data) -> Vec<String> {
             format!("one row every {} (dates)", plural(dt.round() as usize, "month"))
         }
         (Some(dt), _) => format!("sampling time {}", short(dt)),
-        (None, _) => "no times: rows are taken as equally spaced".to_owned(),
+        (None, _) => "no times given: rows are equally spaced".to_owned(),
     });
     lines
 }
@@ -92,14 +92,14 @@ fn model_lines(run: &Run, data: &Data) -> Vec<String> {
     for (d, state) in model.states.iter().enumerate() {
         let words = match &state.transition {
             TransitionSpec::Gp { kernel, mean } => format!(
-                "f(x, u) + noise, f an unknown function: Gaussian process with mean {} and kernel {}",
+                "f(x, u) + noise, where f has a Gaussian process prior with mean {} and kernel {}",
                 function(mean, d),
                 kernel_words(kernel)
             ),
             TransitionSpec::Parametric { function: known } => {
-                format!("{} + noise, a known form", function(known, d))
+                format!("{} + noise (known function)", function(known, d))
             }
-            TransitionSpec::Lag { of } => format!("x{} one step before", of + 1),
+            TransitionSpec::Lag { of } => format!("previous x{}", of + 1),
         };
         match described.iter_mut().find(|(other, _)| *other == words) {
             Some((_, states)) => states.push(d),
@@ -124,10 +124,10 @@ fn model_lines(run: &Run, data: &Data) -> Vec<String> {
     lines.extend(sensor(&model.sensor, data));
     let hidden: Vec<String> = hidden_states(&run.problem).iter().map(|d| format!("x{}", d + 1)).collect();
     if !hidden.is_empty() {
-        lines.push(format!("no output shows {} by itself: hidden", hidden.join(", ")));
+        lines.push(format!("hidden states: {}", hidden.join(", ")));
     }
     lines.push(format!(
-        "first state: {}",
+        "initial state: {}",
         match &model.initial {
             InitialSpec::Default => default_initial(&run.problem),
             InitialSpec::Gaussian { mean, sd } =>
@@ -145,17 +145,20 @@ fn model_lines(run: &Run, data: &Data) -> Vec<String> {
             Orientation::StateRaisesState { from, to } => format!("x{} raises x{}", from + 1, to + 1),
             Orientation::PositiveMean { state } => format!("the mean of x{} is positive", state + 1),
         };
-        lines.push(format!("the sign of {} is free; draws are shown such that {rule}", flipped.join(", ")));
+        lines.push(format!(
+            "the data do not determine the sign of {}; draws are reported such that {rule}",
+            flipped.join(", ")
+        ));
     }
     if model.presample > 0 {
         lines.push(format!(
-            "in the first {} rows of each sequence the past is not known: nothing is learned from them",
+            "{} presample rows at the beginning of each sequence (excluded from the likelihood)",
             model.presample
         ));
     }
     lines.push(match model.standardise {
-        true => "data are standardised inside; all results are in the units of the data".to_owned(),
-        false => "data are used as they are".to_owned(),
+        true => "data are standardised internally; results are in the units of the data".to_owned(),
+        false => "data are not standardised".to_owned(),
     });
     lines
 }
@@ -221,23 +224,23 @@ fn dynamics(spec: &DynamicsSpec) -> String {
             let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
             format!("inducing inputs on a grid of {}", counts.join(" x "))
         }
-        InducingSpec::KMeans(n) => format!("{n} inducing inputs at the centres of clusters"),
-        InducingSpec::Greedy(n) => format!("{n} inducing inputs where they explain most"),
-        InducingSpec::Variance(n) => format!("{n} inducing inputs where f is least known without them"),
+        InducingSpec::KMeans(n) => format!("{n} inducing inputs at cluster centres"),
+        InducingSpec::Greedy(n) => format!("{n} inducing inputs, chosen greedily"),
+        InducingSpec::Variance(n) => format!("{n} inducing inputs, chosen by posterior variance"),
     };
     let weights = |mode: &Mode| match mode {
         Mode::Collapsed => "weights integrated out",
-        Mode::Sampled => "weights drawn in each sweep",
+        Mode::Sampled => "weights sampled in each sweep",
     };
     match spec {
         DynamicsSpec::Exact => "f: exact Gaussian process".to_owned(),
         DynamicsSpec::Fic { inducing: at, mode } => format!("f: FIC, {}, {}", inducing(at), weights(mode)),
         DynamicsSpec::Dtc { inducing: at, mode } => format!("f: DTC, {}, {}", inducing(at), weights(mode)),
         DynamicsSpec::Hilbert { functions, mode, .. } => {
-            format!("f: {functions} eigenfunctions on a box, {}", weights(mode))
+            format!("f: Hilbert-space basis with {functions} eigenfunctions, {}", weights(mode))
         }
         DynamicsSpec::Fourier { frequencies, mode } => {
-            format!("f: {frequencies} random Fourier frequencies, {}", weights(mode))
+            format!("f: {frequencies} random Fourier features, {}", weights(mode))
         }
     }
 }
@@ -265,7 +268,7 @@ fn sensor(spec: &SensorSpec, data: &Data) -> Vec<String> {
             vec![format!("log density of the outputs = {log_density}")]
         }
         (SensorSpec::User(reference), None) => {
-            vec![format!("outputs seen by the sensor '{}'", reference.name)]
+            vec![format!("outputs measured by the sensor '{}'", reference.name)]
         }
         (_, None) => vec![],
     }
@@ -279,7 +282,7 @@ fn prior_lines(problem: &Problem, data: &Data) -> Vec<String> {
             ParameterPrior::Scalar(prior) => prior_words(prior),
             ParameterPrior::Scale(ScalePrior { on: ScaleKind::Sd, prior }) => prior_words(prior),
             ParameterPrior::Scale(ScalePrior { on: ScaleKind::Variance, prior }) => {
-                format!("its square: {}", prior_words(prior))
+                format!("variance: {}", prior_words(prior))
             }
             ParameterPrior::Matrix { matrix, .. } => match &table.matrices[*matrix].prior {
                 gpssm::model::covariance_prior::CovariancePrior::InverseWishart { dof, .. } => {
@@ -359,7 +362,7 @@ fn run_lines(run: &Run, seconds_per_sweep: Option<f64>) -> Vec<String> {
     let threads = settings.n_threads();
     let mut lines = vec![
         format!(
-            "{}, each {tune} sweeps of warm-up and {}",
+            "{}, each with {tune} warm-up sweeps and {}",
             plural(chains as usize, "chain"),
             plural(draws as usize, "draw")
         ),
@@ -370,7 +373,7 @@ fn run_lines(run: &Run, seconds_per_sweep: Option<f64>) -> Vec<String> {
     if let Some(seconds) = seconds_per_sweep.filter(|seconds| seconds.is_finite() && *seconds > 0.0) {
         let rounds = f64::from(chains.div_ceil(threads as u32));
         let total = seconds * (tune + draws) as f64 * rounds;
-        lines.push(format!("time: about {} ({} a sweep)", duration(total), duration(seconds)));
+        lines.push(format!("time: about {} ({} per sweep)", duration(total), duration(seconds)));
     }
     lines
 }

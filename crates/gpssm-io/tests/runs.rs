@@ -249,7 +249,7 @@ fn the_starter_fits_as_it_is() {
 }
 
 #[test]
-fn a_run_in_words() {
+fn a_run_is_described() {
     let folder = folder();
     let (run, data) =
         fit(folder.path(), &["--time", "t", "--states", "2", "--sequence", "seq", "--threads", "2"]).unwrap();
@@ -258,23 +258,23 @@ fn a_run_in_words() {
         "data.csv: 24 rows",
         "outputs 'level': 1 of 24 values missing",
         "inputs 'u'",
-        "2 sequences of 12 to 12 rows that share one transition function",
+        "2 sequences of 12 to 12 rows, with one transition function for all",
         "sampling time 0.5",
         "2 states x1 to x2, inputs u1 = 'u'",
-        "next x1 = f(x, u) + noise, f an unknown function: Gaussian process with mean x1 and kernel se + linear",
+        "next x1 = f(x, u) + noise, where f has a Gaussian process prior with mean x1 and kernel se + linear",
         "f: exact Gaussian process",
         "process noise: independent for each state",
         "'level' = x1 + Gaussian noise",
-        "no output shows x2 by itself: hidden",
-        "first state: Gaussian, mean 10",
-        "the sign of x2 is free; draws are shown such that x2 raises x1",
+        "hidden states: x2",
+        "initial state: Gaussian, mean 10",
+        "the data do not determine the sign of x2; draws are reported such that x2 raises x1",
         "f1.se.ell[u1]",
         "[level/u]",
-        "4 chains, each 300 sweeps of warm-up and 500 draws",
+        "4 chains, each with 300 warm-up sweeps and 500 draws",
         "20 particles, seed 0, 2 threads",
         "memory: about ",
         "store: at most ",
-        "time: about 6.67 min (250 ms a sweep)",
+        "time: about 6.67 min (250 ms per sweep)",
     ] {
         assert!(text.contains(line), "no \"{line}\" in\n{text}");
     }

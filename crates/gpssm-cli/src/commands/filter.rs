@@ -85,7 +85,7 @@ pub fn filter(args: &FilterArgs) -> Result<u8, Failure> {
             sd.extend(found.sd.iter().skip(d).step_by(n_x));
         }
     }
-    eprintln!("log evidence of the record: {:.2}", evidence.iter().sum::<f64>());
+    eprintln!("log marginal likelihood of the record: {:.2}", evidence.iter().sum::<f64>());
     let mut output = Output::default();
     if data.record.sequences().len() > 1 {
         output.add("sequence", Column::Texts(labels));

@@ -155,7 +155,7 @@ pub fn sample(mut fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Res
                 std::fs::remove_dir_all(&path).map_err(|error| Failure::writing(&path, &error))?;
                 return Err(failure);
             }
-            let resume = format!("what was drawn is kept; go on with: gpssm fit --resume {}", path.display());
+            let resume = format!("all draws are kept; continue with: gpssm fit --resume {}", path.display());
             return Err(Failure { message: format!("{}; {resume}", failure.message), code: failure.code });
         }
     };
@@ -166,7 +166,7 @@ pub fn sample(mut fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Res
     // The lock goes with the store.
     drop(fit);
     if report.cancelled {
-        eprintln!("stopped; every draw is kept. Go on with: gpssm fit --resume {}", path.display());
+        eprintln!("stopped; all draws are kept. Continue with: gpssm fit --resume {}", path.display());
     }
     Ok(report.cancelled)
 }

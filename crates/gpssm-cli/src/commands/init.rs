@@ -19,7 +19,7 @@ pub fn run(args: &InitArgs) -> Result<u8, Failure> {
         None => print!("{text}"),
         Some(out) => {
             std::fs::write(out, text).map_err(|error| Failure::writing(out, &error))?;
-            eprintln!("{} written. Look at it, then: gpssm fit {0}", out.display());
+            eprintln!("{} written. Check it, then run: gpssm fit {0}", out.display());
         }
     }
     Ok(0)

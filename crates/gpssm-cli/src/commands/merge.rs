@@ -8,6 +8,6 @@ use crate::output::check_folder;
 pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
     check_folder(&args.out)?;
     gpssm_io::store::merge(&args.runs, &args.out)?;
-    eprintln!("{} joined into {}", args.runs.len(), args.out.display());
+    eprintln!("{} runs merged into {}", args.runs.len(), args.out.display());
     Ok(0)
 }

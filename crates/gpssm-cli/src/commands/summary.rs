@@ -58,8 +58,7 @@ pub fn as_text(run: &LoadedRun, found: &Assessment, level: f64) -> String {
         let worst = sequence.r_hat.iter().flatten().copied().fold(1.0, f64::max);
         let ess = sequence.ess_bulk.iter().flatten().copied().fold(f64::INFINITY, f64::min);
         text += &format!(
-            "States{which}: renewed in {:.0} % of the sweeps ({:.0} % at the least), worst R-hat {worst:.2}, \
-             smallest ESS {}\n",
+            "States{which}: changed in {:.0} % of the sweeps (minimum {:.0} %), worst R-hat {worst:.2}, smallest ESS {}\n",
             100.0 * mean,
             100.0 * least.min(1.0),
             number_or_dash(Some(ess).filter(|ess| ess.is_finite()))
@@ -67,7 +66,7 @@ pub fn as_text(run: &LoadedRun, found: &Assessment, level: f64) -> String {
     }
     let totals = &found.totals;
     text += &format!(
-        "Numerics: {} evidences ({} failed), {} failed filters, {} slice updates at their limit, {} covariances \
+        "Numerics: {} path densities ({} failed), {} failed filters, {} slice updates at their limit, {} covariances \
          raised to the process noise\n",
         totals.density_evaluations,
         totals.density_failures,
@@ -77,7 +76,7 @@ pub fn as_text(run: &LoadedRun, found: &Assessment, level: f64) -> String {
     );
     let warnings = warnings(run, found);
     if warnings.is_empty() {
-        text += "\nNothing to warn about: chains agree.\n";
+        text += "\nNo warnings: the chains agree.\n";
     }
     for warning in warnings {
         text += &format!("\nWarning: {warning}\n");

@@ -100,51 +100,51 @@ pub fn starter(columns: &Columns, data: &Data) -> String {
     line(format!("file = {}", text(&data.source)), "relative to this file");
     line(format!("y = {}", names(&columns.y)), "outputs; a blank field is a missing value");
     line(format!("u = {}", names(&columns.u)), "inputs, known in every row");
-    line(optional("time", &columns.time, "t"), "times with equal steps: numbers or dates");
+    line(optional("time", &columns.time, "t"), "times with equal steps, numbers or dates");
     if columns.time.is_none() {
         line("# dt = 1.0".into(), "or the sampling time");
     }
-    line(optional("sequence", &columns.sequence, "seq"), "tells independent sequences apart");
+    line(optional("sequence", &columns.sequence, "seq"), "labels independent sequences");
     line("# rows = [1, 100]".into(), "first and last row, from 1");
-    line("# every = 2".into(), "keep one row of so many");
+    line("# every = 2".into(), "use every k-th row");
     line(String::new(), "");
     line("[model]".into(), "");
-    line(format!("states = {}", columns.y.len()), "more states than outputs: the others are hidden");
+    line(
+        format!("states = {}", columns.y.len()),
+        "states beyond the outputs are hidden; \"auto\" chooses the model",
+    );
     line(
         "kernel = \"se + linear\"".into(),
         "se, matern12, matern32, matern52, rq, periodic, linear, constant, odd(...);",
     );
-    line(String::new(), "of some components only: \"matern32(x) + se(u1)\"");
+    line(String::new(), "on some components only: \"matern32(x) + se(u1)\"");
     line("mean = \"identity\"".into(), "or \"zero\", or a formula: \"a*x1/(1 + x1^2)\"");
     line("sensor = \"gaussian\"".into(), sensors.first().map_or("", String::as_str));
     sensors.iter().skip(1).for_each(|names| line(String::new(), names));
     line(String::new(), "or { mean = \"abs(x1)\" }");
     if data.n_rows > MANY_ROWS {
-        line(
-            "dynamics = \"hilbert(40)\"".into(),
-            "a finite basis, because of the many rows; \"exact\" is slow",
-        );
+        line("dynamics = \"hilbert(40)\"".into(), "a finite basis; \"exact\" is slow for this many rows");
     } else {
         line(
             "dynamics = \"exact\"".into(),
-            "for thousands of rows a finite basis: \"hilbert(40)\", \"fic(30)\", \"hilbert(40, sampled)\"",
+            "for thousands of rows use a finite basis: \"hilbert(40)\", \"fic(30)\", \"hilbert(40, sampled)\"",
         );
     }
-    line("# lags = 2".into(), "in place of hidden states: past outputs");
-    line("# process_noise = \"log_normal(0.1, 1)\"".into(), "prior of its standard deviation; or \"full\"");
-    line("# initial = { gaussian = { mean = [0.0], sd = [1.0] } }".into(), "state of the first row");
-    line("# [model.parameters]".into(), "of formulas, with their priors");
+    line("# lags = 2".into(), "number of past output values used as states, instead of hidden states");
+    line("# process_noise = \"log_normal(0.1, 1)\"".into(), "prior of the standard deviation; or \"full\"");
+    line("# initial = { gaussian = { mean = [0.0], sd = [1.0] } }".into(), "initial state");
+    line("# [model.parameters]".into(), "priors of the parameters of formulas");
     line("# a = \"normal(0, 1)\"".into(), "");
     line(String::new(), "");
     line("[sampler]".into(), "");
     line("chains = 4".into(), "");
-    line("tune = 300".into(), "sweeps of warm-up");
-    line("draws = 500".into(), "draws to keep of each chain");
-    line("particles = 20".into(), "more of them move long paths more often");
+    line("tune = 300".into(), "warm-up sweeps of each chain");
+    line("draws = 500".into(), "draws of each chain after warm-up");
+    line("particles = 20".into(), "more particles improve mixing for long records");
     line("seed = 0".into(), "the same seed gives the same draws");
 
     let mut file = format!(
-        "# {} rows of {}. Look at the plan first: gpssm fit THIS_FILE --dry-run\n# Priors that are not given are scaled to the data.\n\n",
+        "# {} rows of {}. Check the model first: gpssm fit THIS_FILE --dry-run\n# Priors that are not given are scaled to the data.\n\n",
         data.n_rows,
         one_line(&data.source)
     );
