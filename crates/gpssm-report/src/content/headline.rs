@@ -35,7 +35,7 @@ fn dynamics(spec: &DynamicsSpec) -> &'static str {
 }
 
 fn sensor(spec: &SensorSpec) -> &'static str {
-    spec.family().map_or("the user's own distribution", |(family, _)| family.summary)
+    spec.family().map_or("a user-defined distribution", |(family, _)| family.summary)
 }
 
 /// Sentences on model, data and draws.
@@ -71,7 +71,7 @@ pub(crate) fn summary(input: &ReportInput) -> Vec<String> {
         text += &format!(", {} ({inputs})", count(model.n_u, "input", "inputs"));
     }
     text += &format!(
-        " and {} ({}), seen with {}.",
+        " and {} ({}), measured with {}.",
         count(model.n_y, "output", "outputs"),
         list(model.n_y, &|k| names.output(k)),
         sensor(&model.sensor)
@@ -79,27 +79,26 @@ pub(crate) fn summary(input: &ReportInput) -> Vec<String> {
     let mut parts = Vec::new();
     if learned > 0 {
         parts.push(format!(
-            "{} with a learned transition: {}, kernel {}",
+            "{} with an unknown transition function: {}, kernel {}",
             count(learned, "state", "states"),
             dynamics(&model.dynamics),
             kernels.join("; ")
         ));
     }
     if parametric > 0 {
-        parts.push(format!("{} with a transition of known form", count(parametric, "state", "states")));
+        parts.push(format!("{} with a known transition function", count(parametric, "state", "states")));
     }
     if lags > 0 {
-        parts.push(format!("{} of others", count(lags, "lag", "lags")));
+        parts.push(format!("{} of other states", count(lags, "lag", "lags")));
     }
     let full = matches!(model.process_noise, ProcessNoiseSpec::Full(_));
-    let noise = if full { "correlated between the states" } else { "independent from state to state" };
+    let noise = if full { "correlated between states" } else { "independent between states" };
     let transition = format!("{}; process noise {noise}.", capital(&parts.join("; ")));
     let sequences = record.sequences();
     let rows: usize = sequences.iter().map(|s| s.n_rows()).sum();
     let missing =
         sequences.iter().flat_map(|s| (0..s.n_rows()).flat_map(|t| s.y(t))).filter(|y| y.is_nan()).count();
-    let mut data =
-        format!("Data: {} with {rows} rows in all", count(sequences.len(), "sequence", "sequences"));
+    let mut data = format!("Data: {} with {rows} rows", count(sequences.len(), "sequence", "sequences"));
     if missing > 0 {
         data += &format!(", {missing} values missing");
     }
@@ -107,9 +106,10 @@ pub(crate) fn summary(input: &ReportInput) -> Vec<String> {
     let same = draws.windows(2).all(|pair| pair[0] == pair[1]);
     let each = match draws.first() {
         Some(n) if same => format!("{n} draws each"),
-        _ => format!("{} draws in all", draws.iter().sum::<usize>()),
+        _ => format!("{} draws in total", draws.iter().sum::<usize>()),
     };
-    let drawn = format!("Posterior: {} of particle Gibbs, {each}.", count(draws.len(), "chain", "chains"));
+    let drawn =
+        format!("Posterior: {} of particle Gibbs with {each}.", count(draws.len(), "chain", "chains"));
     vec![text, transition, format!("{data}."), drawn]
 }
 

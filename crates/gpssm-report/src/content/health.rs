@@ -1,4 +1,4 @@
-//! How the sampler did.
+//! Diagnostics of the sampler.
 
 use gpssm::diagnostics::UpdateRate;
 
@@ -97,11 +97,11 @@ fn ess_figure(input: &ReportInput) -> Option<(Figure, usize)> {
     ];
     let names: Vec<String> = all.iter().take(n).map(|(name, _, _)| name.clone()).collect();
     let x = Axis::new("", Scale::linear(0.0, n as f64)).with_categories(names);
-    let panel = Panel::new("", x, "effective draws", marks).from_zero();
+    let panel = Panel::new("", x, "effective sample size", marks).from_zero();
     let legend = vec![
         (Key::Area(Class::Bar), "bulk".to_owned()),
         (Key::Area(Class::OtherBar), "tail".to_owned()),
-        (Key::Line(Class::Reference), format!("{ESS_A_CHAIN} a chain")),
+        (Key::Line(Class::Reference), format!("{ESS_A_CHAIN} per chain")),
     ];
     Some((Figure::new("effective sample sizes", legend, vec![Row::new(vec![panel], 250.0)]), all.len() - n))
 }
@@ -128,12 +128,12 @@ fn events(input: &ReportInput) -> Option<(Block, u64)> {
         })
         .collect();
     const NAMES: [&str; 6] = [
-        "evidences evaluated",
-        "evidences that could not be computed (proposal rejected)",
-        "densities that were not a number",
-        "slice updates that hit their limit",
-        "filters that failed (path kept)",
-        "variances that rounding pushed below the process noise",
+        "path densities evaluated",
+        "path densities that failed (proposal rejected)",
+        "log densities that were not a number (proposal rejected)",
+        "slice updates that reached their step limit",
+        "particle filters that failed (path kept)",
+        "variances raised to the process noise after rounding",
     ];
     let header =
         std::iter::once("kept sweeps".to_owned()).chain((1..=sums.len()).map(|c| format!("chain {c}")));
@@ -143,8 +143,8 @@ fn events(input: &ReportInput) -> Option<(Block, u64)> {
         (marked, std::iter::once((*name).to_owned()).chain(numbers).collect())
     });
     let bad = sums.iter().map(|sum| sum[1] + sum[2] + sum[4]).sum();
-    let caption = "Numerical events. A few are harmless: the sampler rejects and goes on. Many mean that the model or its \
-                   priors ask for the impossible.";
+    let caption = "Numerical events. A few are harmless, because the sampler rejects the proposal and continues. Many \
+                   suggest that the model or its priors do not fit the data.";
     Some((Block::Table { header: header.collect(), rows: rows.collect(), caption: caption.into() }, bad))
 }
 
@@ -163,9 +163,8 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
         stuck += (0..n_rows).filter(|&t| rates.iter().any(|rates| rates[t] < STUCK)).count();
         if s < MOST_SEQUENCES {
             let caption = format!(
-                "How often x_t was renewed, from one kept draw to the next. With N particles 1 − 1/N is the best to hope \
-                 for; values in the shaded strip (below {} %) mean that the path is stuck there, and more particles are \
-                 needed.{}",
+                "Share of sweeps in which x_t changed. The maximum with N particles is 1 − 1/N. In the shaded area (below \
+                 {} %) the path rarely changes; use more particles.{}",
                 100.0 * STUCK,
                 if s == 0 && n_sequences > MOST_SEQUENCES {
                     format!(" The first {MOST_SEQUENCES} of {n_sequences} sequences are shown.")
@@ -179,23 +178,24 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
     if times > 0 {
         checks.push(if stuck > 0 {
             let text = format!(
-                "At {stuck} of {times} times some chain renewed its state in fewer than 10 % of the sweeps."
+                "At {stuck} of {times} times the states of a chain changed in fewer than 10 % of the sweeps."
             );
             Check { good: false, text }
         } else {
-            Check { good: true, text: "The states move at all times.".into() }
+            Check { good: true, text: "The states change often enough at all times.".into() }
         });
     }
     if let Some(figure) = log_joint_figure(input) {
-        let caption = "Log joint density of hyper-parameters, states and data. It should fluctuate around one level, the \
-                       same for all chains; a trend means that the warm-up was too short, two levels mean two modes.";
+        let caption = "Log joint density of hyper-parameters, states and data. It should fluctuate around the same level in \
+                       all chains. A trend means that the warm-up was too short; different levels mean that the chains \
+                       found different solutions.";
         blocks.push(Block::Figure { svg: figure.svg(), caption: caption.into() });
     }
     if let Some((figure, more)) = ess_figure(input) {
         let more = if more > 0 { format!(" {more} more are not shown.") } else { String::new() };
         let caption = format!(
-            "Effective draws of each hyper-parameter, fewest first. Bulk tells how well means are known, tail how well \
-             the 5 % and 95 % quantiles are.{more}"
+            "Effective sample size of each hyper-parameter, smallest first: bulk for means, tail for the 5 % and 95 % \
+             quantiles.{more}"
         );
         blocks.push(Block::Figure { svg: figure.svg(), caption });
     }
@@ -204,9 +204,9 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
         if bad > 0 {
             checks.push(Check {
                 good: false,
-                text: format!("{bad} numerical failures were met and survived: see the table."),
+                text: format!("There were {bad} numerical failures; see the table."),
             });
         }
     }
-    (Section { id: "health", title: "Sampler health".into(), blocks }, checks)
+    (Section { id: "health", title: "Sampler diagnostics".into(), blocks }, checks)
 }

@@ -177,8 +177,7 @@ pub fn contents(input: &ReportInput) -> Result<Contents, Error> {
     let mut sections =
         vec![states::section(input), transition::section(input, &functions), parameters, residuals, health];
     if let Some(text) = input.configuration {
-        let details =
-            Block::Details { summary: "The configuration as it was written".into(), text: text.into() };
+        let details = Block::Details { summary: "Configuration as written".into(), text: text.into() };
         sections.push(Section { id: "configuration", title: "Configuration".into(), blocks: vec![details] });
     }
     Ok(Contents {

@@ -79,8 +79,8 @@ fn table(input: &ReportInput, all: &[Learned]) -> Block {
     let more = if more > 0 { format!(" {more} more are not shown.") } else { String::new() };
     let caption = format!(
         "Hyper-parameters in original units, worst R-hat first. 5 % and 95 % are the ends of the equal-tailed 90 % interval. \
-         Marked rows have R-hat above {HIGH_R_HAT} or fewer than {ESS_A_CHAIN} effective draws a chain: run longer before \
-         quoting them.{more}"
+         Marked rows have R-hat above {HIGH_R_HAT} or an effective sample size below {ESS_A_CHAIN} per chain; run longer \
+         before using them.{more}"
     );
     Block::Table { header, rows: rows.collect(), caption }
 }
@@ -185,7 +185,7 @@ fn densities(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>])
     panel
 }
 
-/// How much narrower the posterior is than the prior, in words.
+/// How much narrower the posterior is than the prior.
 fn learned_from_data(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>]) -> String {
     let log = input.problem.table().parameters[parameter.k].coordinate == Coordinate::Log;
     let width = |values: &mut dyn Iterator<Item = f64>| {
@@ -201,7 +201,9 @@ fn learned_from_data(input: &ReportInput, parameter: &Learned, prior_draws: &[Ve
     match prior / posterior {
         ratio if !ratio.is_finite() => format!("{name}."),
         ratio if ratio < 1.25 => {
-            format!("{name}: the 90 % interval{scale} is about that of the prior; the data say little.")
+            format!(
+                "{name}: the 90 % interval{scale} is about as wide as that of the prior; the data are not informative."
+            )
         }
         ratio => format!(
             "{name}: the 90 % interval{scale} is {} times narrower than that of the prior.",
@@ -216,7 +218,7 @@ fn figure(input: &ReportInput, parameter: &Learned, prior_draws: &[Vec<f64>], le
         (0..n_chains).map(|c| (Key::Line(Class::Series(c)), format!("chain {}", c + 1))).collect();
     keys.push((Key::Line(Class::Median), "posterior density".into()));
     keys.push((Key::Line(Class::Prior), "prior".into()));
-    keys.push((Key::Area(Class::Expected), "95 % if chains agree".into()));
+    keys.push((Key::Area(Class::Expected), "95 % if the chains agree".into()));
     let panels = vec![trace(parameter), ranks(parameter), densities(input, parameter, prior_draws)];
     let title = format!("{}: trace, ranks and density", parameter.name);
     Figure::new(title, if legend { keys } else { Vec::new() }, vec![Row::new(panels, 152.0)])
@@ -226,7 +228,7 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
     let all = learned(input);
     let mut blocks = Vec::new();
     if all.is_empty() {
-        blocks.push(Block::Text("All hyper-parameters are fixed: there is nothing to show.".into()));
+        blocks.push(Block::Text("All hyper-parameters are fixed.".into()));
         return (Section { id: "parameters", title: "Hyper-parameters".into(), blocks }, Vec::new());
     }
     blocks.push(table(input, &all));
@@ -236,17 +238,17 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
     for (i, parameter) in all.iter().take(MOST_FIGURES).enumerate() {
         let mut caption = learned_from_data(input, parameter, &prior_draws);
         if i == 0 {
-            caption += " Left: draws in order; good chains are one grey noise, without trends or steps. Middle: ranks of each \
-             chain among all draws; good chains stay near the dashed line. Right: posterior against prior; where both \
-             are alike the data say nothing of the parameter, and a posterior at the edge of its prior asks for a wider \
-             one. The same for each parameter below.";
+            caption += " Left: trace of the draws; converged chains overlap, without trends or jumps. Middle: ranks of each chain \
+             among all draws; converged chains stay near the dashed line. Right: posterior and prior density. If they are \
+             alike, the data are not informative about the parameter; if the posterior lies at the edge of the prior, \
+             consider a wider prior. The figures below show the same for the other parameters.";
         }
         let svg = figure(input, parameter, &prior_draws, i == 0).svg();
         blocks.push(Block::Figure { svg, caption });
     }
     if all.len() > MOST_FIGURES {
         blocks.push(Block::Text(format!(
-            "{} more hyper-parameters, all with a smaller R-hat, are in the table only.",
+            "{} more hyper-parameters, all with a smaller R-hat, are only in the table.",
             all.len() - MOST_FIGURES
         )));
     }
@@ -259,8 +261,7 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
 
 fn convergence(input: &ReportInput, all: &[Learned]) -> Option<Check> {
     if input.chains.len() < 2 {
-        let text =
-            "There is one chain only: nothing shows whether another start would lead elsewhere.".into();
+        let text = "There is only one chain, so convergence cannot be checked.".into();
         return Some(Check { good: false, text });
     }
     let worst = all.first()?;
@@ -271,19 +272,19 @@ fn convergence(input: &ReportInput, all: &[Learned]) -> Option<Check> {
         Check {
             good: false,
             text: format!(
-                "{high} of {} hyper-parameters have R-hat above {HIGH_R_HAT} (worst: {}, {r_hat}): the chains do not \
-                 agree yet.",
+                "{high} of {} hyper-parameters have R-hat above {HIGH_R_HAT} (worst: {}, {r_hat}); the chains have \
+                 not converged.",
                 all.len(),
                 worst.name
             ),
         }
     } else if few > 0 {
         let text = format!(
-            "{few} of {} hyper-parameters have fewer than {ESS_A_CHAIN} effective draws a chain.",
+            "{few} of {} hyper-parameters have an effective sample size below {ESS_A_CHAIN} per chain.",
             all.len()
         );
         Check { good: false, text }
     } else {
-        Check { good: true, text: format!("The chains agree: R-hat is at most {r_hat}.") }
+        Check { good: true, text: format!("The chains agree (R-hat at most {r_hat}).") }
     })
 }

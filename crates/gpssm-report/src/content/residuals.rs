@@ -316,7 +316,7 @@ fn output(input: &ReportInput, functions: &Functions, all: &Distribution, k: usi
     .with_y(Scale::linear(-1.08 * largest, 1.08 * largest));
     let over_time = Panel::new(
         format!("{name}: standardised residuals over time"),
-        Axis::new("row, all sequences one after the other", Scale::linear(0.0, pits.len() as f64)),
+        Axis::new("row (sequences in order)", Scale::linear(0.0, pits.len() as f64)),
         "",
         vec![
             Mark::Between { low: -1.96, high: 1.96, class: Class::Expected },
@@ -334,20 +334,20 @@ fn output(input: &ReportInput, functions: &Functions, all: &Distribution, k: usi
     let legend = vec![(Key::Area(Class::Expected), "95 % of calibrated predictions".to_owned())];
     let caption = format!(
         "One-step predictions of {name} in {n} rows. Residuals: mean {}, standard deviation {} (0 and 1 are \
-         expected). Look for a histogram that leaves the grey band: high ends mean predictions that are too sure, a hump \
-         means too vague, a slope means bias; and for autocorrelation outside it: dynamics that the states do not hold. \
-         Uniformity: p = {}; no autocorrelation (Ljung-Box, {n_lags} lags): p = {}.",
+         expected). A histogram outside the grey area means miscalibration: high ends mean overconfident predictions, a \
+         hump means intervals that are too wide, a slope means bias. Autocorrelation outside the grey area means dynamics that \
+         the model misses. Test of uniformity: p = {}; Ljung-Box test of autocorrelation ({n_lags} lags): p = {}.",
         significant(mean(&finite), 2),
         significant(sd(&finite), 2),
         p_text(p_value),
         p_text(p_correlation)
     );
     let text = if good {
-        format!("One-step predictions of {name} are calibrated and leave no pattern in time.")
+        format!("One-step predictions of {name} are calibrated and their residuals are uncorrelated in time.")
     } else if p_value <= 0.01 {
-        format!("One-step predictions of {name} are not calibrated: see its PIT histogram.")
+        format!("One-step predictions of {name} are not calibrated; see the PIT histogram.")
     } else {
-        format!("One-step residuals of {name} are correlated in time: see its autocorrelation.")
+        format!("One-step residuals of {name} are correlated in time; see the autocorrelation.")
     };
     let figure = Figure::new(format!("residual checks of {name}"), legend, rows);
     Some(Output { figure, caption, check: Check { good, text } })
@@ -357,21 +357,21 @@ pub(crate) fn section(input: &ReportInput, functions: &Functions) -> (Section, V
     let n_y = input.problem.model().n_y;
     let all = distributions(input, functions);
     let left_out = if can_leave_out(input) {
-        ", learned from all its transitions but this one"
+        "fitted to all other transitions"
     } else {
-        ", learned from all its transitions, this one included (with FIC it cannot be left out in closed form)"
+        "fitted to all transitions including this one, as FIC has no closed form without it"
     };
     let mut blocks = vec![Block::Text(format!(
-        "Definition: for each of {} draws, x_t is predicted from x_(t−1) of that draw by f{left_out}; y_t by the sensor; \
-         the draws are mixed. PIT is the probability of an outcome below y_t, the residual its normal score; counts are \
-         placed at random within their jump. x_(t−1) and the hyper-parameters have seen y_t, so this check is a little \
-         kind to the model; predictions of a record that was held out are the hard test.",
+        "For each of {} draws, x_t is predicted from x_(t−1) of that draw by f ({left_out}), and y_t by the sensor; the \
+         prediction is the mixture over the draws. PIT is the predicted probability of an outcome below y_t (randomised for counts), and \
+         the residual is its normal score. Because x_(t−1) and the hyper-parameters depend on y_t, this check is optimistic; \
+         predictions of held-out data are a stronger test.",
         functions.draws.len()
     ))];
     let n_rows: usize = input.problem.record().n_transitions();
     if functions.rows.len() < n_rows {
         blocks.push(Block::Text(format!(
-            "The first {} of {n_rows} transitions are checked, shared out over the sequences.",
+            "{} of {n_rows} transitions are checked, the first ones of each sequence.",
             functions.rows.len()
         )));
     }
@@ -383,7 +383,7 @@ pub(crate) fn section(input: &ReportInput, functions: &Functions) -> (Section, V
                 checks.push(output.check);
             }
             None => blocks.push(Block::Text(format!(
-                "{} was measured in too few rows for a check.",
+                "There are too few measurements of {} for a check.",
                 input.names.output(k)
             ))),
         }

@@ -12,7 +12,7 @@ use crate::figures::{Intervals, Series, series_figure};
 const MOST_SEQUENCES: usize = 4;
 const MOST_PANELS: usize = 10;
 const PANELS_A_FIGURE: usize = 5;
-/// Numbers that are sorted for one set of bands, at the most.
+/// Numbers that are sorted for one set of intervals, at the most.
 const MOST_NUMBERS: usize = 20_000_000;
 /// Two groups of draws are shown as such if they are this far apart, as a share of the axis.
 const VISIBLE: f64 = 0.05;
@@ -162,27 +162,27 @@ pub(crate) fn section(input: &ReportInput) -> Section {
             let names: Vec<&str> = part.iter().map(|series| series.title.as_str()).collect();
             let title = format!("{of}states, outputs and inputs over time: {}", names.join("; "));
             let mut caption = format!(
-                "{of}Posterior of the states over time: median, 50 % and 90 % bands (equal-tailed, at each time by \
-                 itself), with the data. "
+                "{of}Posterior of the states over time: median, and pointwise 50 % and 90 % intervals (equal-tailed), with \
+                 the data. "
             );
             if i > 0 {
                 caption = format!("{of}Continued. ");
             }
             if missing > 0 && i == 0 {
                 caption += &format!(
-                    "Outputs are missing in {}: the bands go on, and widen where the data no longer tell. ",
+                    "Outputs are missing in {}; the intervals are wider there. ",
                     count(missing, "row", "rows")
                 );
             }
             if two_modes > 0 && i == 0 {
                 caption += &format!(
-                    "At {} the draws fall into two groups; there a band would mislead, and single draws are shown \
-                     in its place (orange). If whole draws of one chain stay in one group, the chains have not met. ",
+                    "At {} the draws form two groups, so single draws are shown instead of intervals (orange). If all draws \
+                     of a chain are in one group, the chains found different solutions. ",
                     count(two_modes, "time", "times")
                 );
             } else if i == 0 {
-                caption += "Look for data outside the bands in long stretches, and for bands that are wider than the \
-                            data. ";
+                caption += "Check for long stretches of data outside the intervals, and for intervals wider than the spread \
+                            of the data. ";
             }
             if i == 0 && all > MOST_PANELS {
                 caption += &format!("The first {MOST_PANELS} of {all} panels are shown.");
@@ -191,7 +191,7 @@ pub(crate) fn section(input: &ReportInput) -> Section {
             blocks.push(Block::Figure { svg: figure.svg(), caption: caption.trim_end().to_owned() });
         }
         if signal_name(&input.problem.model().sensor, "").is_none() && s == 0 {
-            let text = "The sensor is the user's own, so that outputs are shown without bands.";
+            let text = "Outputs of user-defined sensors are shown without intervals.";
             blocks.push(Block::Text(text.into()));
         }
     }

@@ -108,10 +108,7 @@ fn map_figure(input: &ReportInput, functions: &Functions, map: &Map, d: usize) -
         panel(&format!("{}: mean of f", next(input, d)), middle),
         panel(&format!("{}: standard deviation of f", next(input, d)), spread),
     ];
-    let legend = vec![(
-        Key::Dot(Class::SamplePoint),
-        "draws of the states; faded where there are none near".to_owned(),
-    )];
+    let legend = vec![(Key::Dot(Class::SamplePoint), "draws of the states; faded far from them".to_owned())];
     Figure::new(format!("{} over two components", next(input, d)), legend, vec![Row::new(panels, 300.0)])
 }
 
@@ -138,15 +135,14 @@ pub(crate) fn section(input: &ReportInput, functions: &Functions) -> Section {
         let prior = match &state.transition {
             TransitionSpec::Lag { of } => {
                 let of = input.names.state(*of);
-                blocks
-                    .push(Block::Text(format!("{name} is {of} one step before; there is nothing to learn.")));
+                blocks.push(Block::Text(format!("{name} is the previous value of {of}.")));
                 continue;
             }
             TransitionSpec::Parametric { .. } => {
-                "a known form whose parameters are learned: the bands are theirs".to_owned()
+                " The form is known; the intervals show the uncertainty of its parameters.".to_owned()
             }
             TransitionSpec::Gp { mean, .. } => format!(
-                "a Gaussian process whose mean function (dashed) is {}: where it leaves the dashed line, the data speak",
+                " The dashed line is the prior mean ({}); differences from it were learned from the data.",
                 mean_function_words(mean)
             ),
         };
@@ -158,17 +154,21 @@ pub(crate) fn section(input: &ReportInput, functions: &Functions) -> Section {
         };
         let figure = curve_figure(&format!("transition function of {name}"), &all);
         let caption = format!(
-            "How {name} goes on: {prior}. Shaded ends lie beyond what the draws visited; there f is mostly its \
+            "Predicted next {name}.{prior} The shaded ends are outside the range of the data, where predictions rely on the \
              prior.{shown}"
         );
         blocks.push(Block::Figure { svg: figure.svg(), caption });
         if let Some(map) = functions.maps.get(d) {
             let (a, b) = map.components;
             let n_x = input.problem.n_x();
-            let others = if n_z > 2 { ", the two that matter most, the others at their medians" } else { "" };
+            let others = if n_z > 2 {
+                ", the two most important components, with the others at their medians"
+            } else {
+                ""
+            };
             let caption = format!(
-                "The same function over {} and {}{others}. The standard deviation should be small where the \
-                 draws are; the faded region is extrapolation.",
+                "The same function over {} and {}{others}. The standard deviation should be small near the draws; the faded \
+                 region is extrapolation.",
                 input.names.component(a, n_x),
                 input.names.component(b, n_x)
             );
