@@ -1,10 +1,10 @@
-"""Learn nonlinear dynamics from recorded inputs and outputs, with honest uncertainty.
+"""Learn nonlinear dynamics from recorded inputs and outputs, with calibrated uncertainty.
 
     x_{t+1} = f(x_t, u_t) + v_t      f unknown: a Gaussian process
     y_t     ~ p(y | x_t, u_t)        the sensor, known up to parameters
 
-`fit` draws states and hyper-parameters from their exact posterior, with f integrated out, by particle Gibbs with
-ancestor sampling. The result holds an xarray DataTree that ArviZ takes as it is.
+`fit` samples states and hyper-parameters from their exact posterior, with f integrated out, by particle Gibbs with
+ancestor sampling. The result holds an xarray DataTree that ArviZ reads directly.
 """
 
 from __future__ import annotations

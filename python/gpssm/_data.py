@@ -100,7 +100,7 @@ DataLike = Data | Record | OneSequence | Sequence[Record | OneSequence]
 def as_data(
     y: DataLike, u: DataLike | None = None, *, time: DataLike | None = None, dt: float | None = None
 ) -> Data:
-    """Make sequences of whatever holds outputs and inputs.
+    """Convert outputs and inputs to sequences.
 
     Parameters
     ----------

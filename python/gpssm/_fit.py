@@ -74,7 +74,7 @@ def fit(
     out: str | Path | None = None,
     executor: Executor | None = None,
 ) -> Result:
-    """Draw states and hyper-parameters from their posterior.
+    """Sample states and hyper-parameters from their posterior.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ def fit(
     progress_bar : bool or function
         A function is called with (chain, phase, done, total).
     out : path, optional
-        A new folder into which draws go as they are made; `gpssm.open` reads it, also after a crash.
+        A new folder to which draws are written during the run; `gpssm.open` reads it, also after a crash.
     executor : concurrent.futures.Executor, optional
-        Where chains run; for example ``dask.distributed.Client().get_executor()``. Results are the same.
+        Runs the chains, for example ``dask.distributed.Client().get_executor()``. The draws are the same.
 
     Returns
     -------
@@ -250,7 +250,7 @@ def _finish(result: Result) -> Result:
         if result.n_draws == 0:
             raise KeyboardInterrupt
         warnings.warn(
-            f"interrupted: {result.n_draws} draws were made; result.resume() goes on", UserWarning, stacklevel=3
+            f"interrupted after {result.n_draws} draws; continue with result.resume()", UserWarning, stacklevel=3
         )
     return result
 
@@ -276,7 +276,9 @@ def go_on(
     plans = [(k, states.get(k)) for k in range(settings["chains"]) if lengths.get(k, 0) < draws]
     missing = [chain for chain, state in plans if state is None and lengths.get(chain, 0)]
     if missing:
-        raise ValueError(f"resume: the state of chain {missing[0]} is not known; a thinned result cannot go on")
+        raise ValueError(
+            f"resume: the state of chain {missing[0]} is not known; a thinned result cannot be resumed"
+        )
     job = Job(result.model, result.data, settings, plans, result.basis)
     store = None if result.path is None or executor is not None else (str(result.path), True)
     outcome = _run(job, progress_bar, executor, store)
@@ -317,7 +319,7 @@ Entry = DataLike | tuple[DataLike, DataLike]
 def fit_many(
     datasets: Iterable[Entry], *, executor: Executor | None = None, **arguments: Unpack[FitArguments]
 ) -> list[Result]:
-    """Fit the same kind of model to each of several data sets, all chains of all of them on one executor.
+    """Fit the same model to each of several data sets, with all chains on one executor.
 
     Parameters
     ----------

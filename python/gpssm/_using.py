@@ -460,7 +460,7 @@ class Using:
         n_init : int
             Number of rows at the beginning that set the state and are not scored.
         after_training : bool
-            Whether the record goes on where the training record ended; the state is then known from there.
+            Whether the record continues the training record, so that the initial state is known.
         horizon : int, optional
             Number of steps ahead; a free run by default.
         paths : int

@@ -458,7 +458,7 @@ class StateSpace:
             NaN where nothing was measured.
         u : array_like, (T + 1, n_u), optional
         rng : int or Random
-            A seed, or a stream that goes on from call to call.
+            A seed, or a stream that continues from call to call.
         """
         return self._filter(y, u, None, n_particles, resampling, proposal, rng)
 
@@ -517,7 +517,7 @@ def slice_update(
     width : float
         First size of the interval.
     rng : int or Random
-        A seed, or a stream that goes on from call to call.
+        A seed, or a stream that continues from call to call.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class InitialFixed(Part):
 
 @dataclass(frozen=True, repr=False)
 class InitialDensity(Part):
-    """Density p(x_0) of your own.
+    """User-defined density p(x_0).
 
     Parameters
     ----------

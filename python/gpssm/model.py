@@ -113,14 +113,14 @@ class Parts(TypedDict, total=False):
 class Model:
     """Gaussian process state-space model: what is assumed, with priors in place of numbers.
 
-    Whatever is left out gets a default that is scaled to the data. Every part may also be given as the text or
-    table that stands in a run file of the program.
+    Parts that are not given have defaults scaled to the data. Every part may also be given as the text or table of
+    a run file of the program.
 
     Parameters
     ----------
     states : int, list of State, or "auto", optional
-        A number n: the first states are seen, one by each output, the others are hidden. Or how each state
-        evolves, see `gpssm.transitions`. One for each output by default. ``"auto"``: `gpssm.fit` chooses lags,
+        Number of states: each output measures one state, further states are hidden. Or how each state evolves, see
+        `gpssm.transitions`. One for each output by default. ``"auto"``: `gpssm.fit` chooses lags,
         delay, thinning, kernel and basis by free runs over held-out parts of the record.
     kernel : Kernel or str, optional
         For all states, such as ``gpssm.Matern32() + gpssm.Linear()`` or ``"matern32 + linear"``.

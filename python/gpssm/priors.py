@@ -125,7 +125,7 @@ class Uniform(Prior):
 
 @dataclass(frozen=True, repr=False)
 class PriorDensity(Prior):
-    """A log density of your own, which need not be normalised.
+    """User-defined log density, which need not be normalised.
 
     It is normalised, and drawn from, by a table that is made with the model; what has no finite integral is
     refused.

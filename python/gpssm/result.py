@@ -1,4 +1,4 @@
-"""What a run gave: draws in ArviZ's schema, and everything that can be done with them."""
+"""Results: draws in ArviZ's schema, and everything that can be done with them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Result(Using):
     choice : dict or None
         What ``states="auto"`` tried and chose: ``trials``, ``chosen`` (an index), ``calibration``, ``notes``.
     interrupted : bool
-        Whether the run was stopped before its end; `resume` goes on.
+        Whether the run was stopped before its end; `resume` continues it.
 
     Examples
     --------
@@ -256,9 +256,9 @@ class Result(Using):
             parts.append(self.summary().to_html(float_format=lambda value: f"{value:.3g}", border=0))
         if self.warnings:
             items = "".join(f"<li>{html.escape(warning)}</li>" for warning in self.warnings)
-            parts.append(f"<p><b>Look at this:</b></p><ul>{items}</ul>")
+            parts.append(f"<p><b>Warnings:</b></p><ul>{items}</ul>")
         else:
-            parts.append("<p>No warnings: chains agree, draws suffice.</p>")
+            parts.append("<p>No warnings: the chains agree and there are enough draws.</p>")
         return "".join(parts)
 
     @checked
@@ -317,7 +317,7 @@ class Result(Using):
         """
         chains = [(c.chain, c.state, c.warmup._to_core(), c.draws._to_core()) for c in self.chains]
         if any(state is None for _, state, _, _ in chains):
-            raise ValueError("save: a thinned result has no chains that could go on; save the whole result")
+            raise ValueError("save: a thinned result has no chains to resume; save the whole result")
         _core.save_run(str(out), self._problem, json.dumps(self.sampler), chains)
 
     @checked

@@ -1,4 +1,4 @@
-"""Sensors: how the states are seen, p(y | x, u).
+"""Sensors: how the outputs depend on the states, p(y | x, u).
 
 One of these, or its name as in a run file, is the argument ``sensor`` of `gpssm.Model`.
 """
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True, repr=False)
 class Sensor(Part):
-    """How the states are seen; use one of its subclasses."""
+    """How the outputs depend on the states; use one of its subclasses."""
 
     def to_table(self, registry: Registry) -> Table:
         """Give the sensor as it stands in a run file."""
@@ -138,7 +138,7 @@ class StochasticVolatility(Sensor):
 
 @dataclass(frozen=True, repr=False)
 class SensorDensity(Sensor):
-    """Sensor of your own, given by log p(y | x, u).
+    """User-defined sensor, given by log p(y | x, u).
 
     Parameters
     ----------

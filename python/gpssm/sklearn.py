@@ -93,7 +93,7 @@ class GPSSM(BaseEstimator):  # type: ignore[misc]
     def simulate(
         self, u: DataLike | None = None, *, steps: int | None = None, paths: int = 1000, seed: int = 1
     ) -> xr.Dataset:
-        """Run the learned system freely; see `gpssm.Result.simulate`."""
+        """Simulate the fitted system; see `gpssm.Result.simulate`."""
         return self._fitted().simulate(u, steps=steps, paths=paths, seed=seed)
 
     def score(
