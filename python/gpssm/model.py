@@ -204,7 +204,7 @@ class Model:
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Json]) -> Model:
-        """Make a model from the tables ``model``, ``sampler`` and ``calibration`` of a run file, or from the first alone.
+        """Make a model from the tables of a run file (model, sampler, calibration), or from the first alone.
 
         Parameters
         ----------

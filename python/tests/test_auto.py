@@ -99,7 +99,14 @@ def test_free_runs_are_those_of_the_program(delayed, tmp_path, every):
     (tmp_path / "train.csv").write_text("\n".join(lines[:61]) + "\n")
     given = {"lags": 1, "input_lags": 1, "delay": 2, "every": every, "kernel": "linear + constant"}
     fitted = gpssm.fit(y[:60], u[:60], states="auto", **given, **SHORT)
-    sets = ["sampler.draws=6", "sampler.tune=4", "sampler.chains=2", "model.lags=1", "data.input_lags=1", "data.delay=2"]
+    sets = [
+        "sampler.draws=6",
+        "sampler.tune=4",
+        "sampler.chains=2",
+        "model.lags=1",
+        "data.input_lags=1",
+        "data.delay=2",
+    ]
     sets += [f"data.every={every}", 'model.kernel="linear + constant"']
     assert fitted.model.calibration["scale"] != 1.0
     for last in (False, True):
