@@ -192,7 +192,8 @@ class Transition:
         numbers = [functions.numbers(m, d, f"mean[{d}]") for d, m in enumerate(means)]
         lags = [None] * self.n_x if lags is None else list(lags)
         self._core = _core.Transition(
-            json.dumps([kernel.numbers(self.n_x, n_u) for kernel in kernels]),
+            json.dumps([kernel.to_dict() for kernel in kernels]),
+            n_u,
             json.dumps(numbers),
             functions.callables,
             self._noise(Q),

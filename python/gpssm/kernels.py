@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from . import _core
 from ._text import WIDTH, Part
 from ._types import Floats, Json, Table
-from .priors import Fixed, PriorLike, Priors, each, prior_dict, prior_list
+from .priors import PriorLike, Priors, prior_dict, prior_list
 
 __all__ = [
     "Constant",
@@ -50,9 +50,6 @@ class Kernel(Part):
         """Give the kernel as it stands in a run file."""
         raise NotImplementedError
 
-    def numbers(self, n_x: int, n_u: int = 0) -> Table:
-        """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        raise NotImplementedError
 
     def __call__(self, z: ArrayLike, z2: ArrayLike | None = None, *, n_x: int | None = None) -> Floats:
         """Evaluate the matrix k(Z, Z').
@@ -82,7 +79,7 @@ class Kernel(Part):
             raise ValueError(f"z has {rows.shape[1]} columns, z2 has {columns.shape[1]}")
         n_z = rows.shape[1]
         n_x = n_z if n_x is None else n_x
-        return _core.kernel_matrix(json.dumps(self.numbers(n_x, n_z - n_x)), rows, columns)
+        return _core.kernel_matrix(json.dumps(self.to_dict()), n_x, rows, columns)
 
 
 def _points(z: ArrayLike, what: str) -> Floats:
@@ -102,84 +99,41 @@ def _parts(kernel: Kernel, kind: type[Sum] | type[Product]) -> list[Kernel]:
     return list(kernel.parts) if isinstance(kernel, kind) else [kernel]
 
 
-def _names(active: Sequence[str]) -> list[str]:
-    return [active] if isinstance(active, str) else list(active)
-
-
-def _components(active: Sequence[str] | None, n_x: int, n_u: int) -> list[int]:
-    if active is None:
-        return list(range(n_x + n_u))
-    found: list[int] = []
-    for name in _names(active):
-        letter, number = name[:1], name[1:]
-        first, n = {"x": (0, n_x), "u": (n_x, n_u)}.get(letter, (0, -1))
-        if n < 0 or (number and (not number.isdigit() or not 1 <= int(number) <= n)):
-            raise ValueError(f"active: there is no component {name!r} among {n_x} states and {n_u} inputs")
-        found.extend([first + int(number) - 1] if number else range(first, first + n))
-    return found
-
-
-def _number(value: PriorLike | None, name: str) -> float:
-    if isinstance(value, Fixed):
-        value = value.value
-    if not isinstance(value, int | float | np.number):
-        raise ValueError(f"{name}: a number is needed here, not {'nothing' if value is None else value}")
-    return float(value)
-
-
-def _numbers(values: Priors, n: int, name: str) -> list[float]:
-    found = [_number(prior, name) for prior in each(values)]
-    if len(found) == 1:
-        found = found * n
-    if len(found) != n:
-        raise ValueError(f"{name}: {len(found)} numbers for {n} components")
-    return found
-
-
-def _positive(values: list[float], name: str) -> list[float]:
-    for value in values:
-        if not (value > 0.0 and np.isfinite(value)):
-            raise ValueError(f"{name}: must be positive and finite, not {value}")
-    return values
+_EACH = {kernel["name"]: {p["name"] for p in kernel["parameters"] if p["each"]} for kernel in json.loads(_core.kernels())}
+"""The hyper-parameters of each kernel that every component has one of."""
 
 
 @dataclass(frozen=True, repr=False)
-class _Stationary(Kernel):
+class _Single(Kernel):
+    """One kernel of the engine's table; its fields are `active` and the hyper-parameters."""
+
     _key: ClassVar[str] = ""
+
+    def to_dict(self) -> Table:
+        """Give the kernel as it stands in a run file."""
+        table: Table = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None:
+                continue
+            if field.name == "active":
+                table["active"] = [value] if isinstance(value, str) else list(value)
+            elif field.name in _EACH[self._key]:
+                table[field.name] = prior_list(value, field.name)
+            else:
+                table[field.name] = prior_dict(value, field.name)
+        return {self._key: table}
+
+
+@dataclass(frozen=True, repr=False)
+class _Radial(_Single):
     sigma_f: PriorLike | None = None
     ell: Priors = None
     active: Sequence[str] | None = None
 
-    def _fields(self) -> Table:
-        fields: Table = {}
-        if self.active is not None:
-            fields["active"] = _names(self.active)
-        if self.sigma_f is not None:
-            fields["sigma_f"] = prior_dict(self.sigma_f, "sigma_f")
-        if self.ell is not None:
-            fields["ell"] = prior_list(self.ell, "ell")
-        return fields
-
-    def to_dict(self) -> Table:
-        """Give the kernel as it stands in a run file."""
-        return {self._key: self._fields()}
-
-    def numbers(self, n_x: int, n_u: int = 0) -> Table:
-        """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        components = _components(self.active, n_x, n_u)
-        sigma_f = _number(self.sigma_f, "sigma_f")
-        return {
-            "kind": "stationary",
-            "shape": self._key,
-            "variance": sigma_f**2,
-            "components": components,
-            "ell": _positive(_numbers(self.ell, len(components), "ell"), "ell"),
-            "alpha": None,
-        }
-
 
 @dataclass(frozen=True, repr=False)
-class SquaredExponential(_Stationary):
+class SquaredExponential(_Radial):
     """sigma_f^2 exp(-r^2 / 2), r^2 = sum_c ((z_c - z'_c) / ell_c)^2.
 
     Parameters
@@ -196,107 +150,61 @@ class SquaredExponential(_Stationary):
 
 
 @dataclass(frozen=True, repr=False)
-class Matern12(_Stationary):
+class Matern12(_Radial):
     """sigma_f^2 exp(-r); arguments as of `SquaredExponential`."""
 
     _key: ClassVar[str] = "matern12"
 
 
 @dataclass(frozen=True, repr=False)
-class Matern32(_Stationary):
+class Matern32(_Radial):
     """sigma_f^2 (1 + sqrt(3) r) exp(-sqrt(3) r); arguments as of `SquaredExponential`."""
 
     _key: ClassVar[str] = "matern32"
 
 
 @dataclass(frozen=True, repr=False)
-class Matern52(_Stationary):
+class Matern52(_Radial):
     """sigma_f^2 (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r); arguments as of `SquaredExponential`."""
 
     _key: ClassVar[str] = "matern52"
 
 
 @dataclass(frozen=True, repr=False)
-class RationalQuadratic(_Stationary):
+class RationalQuadratic(_Radial):
     """sigma_f^2 (1 + r^2 / (2 alpha))^(-alpha); `alpha` weighs the small scales."""
 
     _key: ClassVar[str] = "rational_quadratic"
     alpha: PriorLike | None = None
 
-    def _fields(self) -> Table:
-        fields = super()._fields()
-        if self.alpha is not None:
-            fields["alpha"] = prior_dict(self.alpha, "alpha")
-        return fields
-
-    def numbers(self, n_x: int, n_u: int = 0) -> Table:
-        """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        alpha = _number(self.alpha, "alpha")
-        return {**super().numbers(n_x, n_u), "alpha": _positive([alpha], "alpha")[0]}
-
 
 @dataclass(frozen=True, repr=False)
-class Periodic(_Stationary):
+class Periodic(_Radial):
     """sigma_f^2 exp(-2 sum_c sin^2(pi (z_c - z'_c) / period_c) / ell_c^2)."""
 
     _key: ClassVar[str] = "periodic"
     period: Priors = None
 
-    def _fields(self) -> Table:
-        fields = super()._fields()
-        if self.period is not None:
-            fields["period"] = prior_list(self.period, "period")
-        return fields
-
-    def numbers(self, n_x: int, n_u: int = 0) -> Table:
-        """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        components = _components(self.active, n_x, n_u)
-        period = _positive(_numbers(self.period, len(components), "period"), "period")
-        numbers = {**super().numbers(n_x, n_u), "kind": "periodic", "period": period}
-        del numbers["shape"], numbers["alpha"]
-        return numbers
-
 
 @dataclass(frozen=True, repr=False)
-class Linear(Kernel):
+class Linear(_Single):
     """sum_c sigma_c^2 z_c z'_c: a linear function with slopes of standard deviation sigma_c.
 
     In a model that is fitted, z is counted from the middle of the data (``standardise``); the building blocks
     take it as it is.
     """
 
+    _key: ClassVar[str] = "linear"
     sigma: Priors = None
     active: Sequence[str] | None = None
 
-    def to_dict(self) -> Table:
-        """Give the kernel as it stands in a run file."""
-        fields: Table = {}
-        if self.active is not None:
-            fields["active"] = _names(self.active)
-        if self.sigma is not None:
-            fields["sigma"] = prior_list(self.sigma, "sigma")
-        return {"linear": fields}
-
-    def numbers(self, n_x: int, n_u: int = 0) -> Table:
-        """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        components = _components(self.active, n_x, n_u)
-        sigma = _numbers(self.sigma, len(components), "sigma")
-        return {"kind": "linear", "components": components, "variance": [s**2 for s in sigma]}
-
 
 @dataclass(frozen=True, repr=False)
-class Constant(Kernel):
+class Constant(_Single):
     """sigma^2: an unknown offset."""
 
+    _key: ClassVar[str] = "constant"
     sigma: PriorLike | None = None
-
-    def to_dict(self) -> Table:
-        """Give the kernel as it stands in a run file."""
-        return {"constant": {} if self.sigma is None else {"sigma": prior_dict(self.sigma, "sigma")}}
-
-    def numbers(self, n_x: int, n_u: int = 0) -> Table:
-        """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        return {"kind": "constant", "variance": _number(self.sigma, "sigma") ** 2}
 
 
 @dataclass(frozen=True, repr=False)
@@ -312,9 +220,6 @@ class Sum(Kernel):
     def __repr__(self) -> str:
         return _joined(self.parts, " + ", (Sum,)) or super().__repr__()
 
-    def numbers(self, n_x: int, n_u: int = 0) -> Table:
-        """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        return {"kind": "sum", "parts": [part.numbers(n_x, n_u) for part in self.parts]}
 
 
 @dataclass(frozen=True, repr=False)
@@ -330,9 +235,6 @@ class Product(Kernel):
     def __repr__(self) -> str:
         return _joined(self.parts, " * ", (Sum, Product)) or super().__repr__()
 
-    def numbers(self, n_x: int, n_u: int = 0) -> Table:
-        """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        return {"kind": "product", "parts": [part.numbers(n_x, n_u) for part in self.parts]}
 
 
 @dataclass(frozen=True, repr=False)
@@ -357,9 +259,6 @@ class Odd(Kernel):
         """Give the kernel as it stands in a run file."""
         return {"odd": self.part.to_dict()}
 
-    def numbers(self, n_x: int, n_u: int = 0) -> Table:
-        """Give the kernel with numbers for `n_x` states and `n_u` inputs; for the building blocks."""
-        return {"kind": "odd", "part": self.part.numbers(n_x, n_u)}
 
 
 def _joined(parts: Sequence[Kernel], sign: str, apart: tuple[type[Kernel], ...]) -> str | None:

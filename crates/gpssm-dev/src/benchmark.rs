@@ -11,7 +11,8 @@ use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;
 
 use gpssm::error::Error;
-use gpssm::model::kernel::{KernelSpec, LinearSpec, StationarySpec};
+use gpssm::kernel::{LINEAR, MATERN32};
+use gpssm::model::kernel::KernelSpec;
 use gpssm::model::prior::Prior;
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
@@ -75,9 +76,8 @@ pub fn model(kernel: KernelSpec) -> Model {
 
 /// A kernel for it: Matern-3/2 + linear with wide priors.
 pub fn kernel() -> KernelSpec {
-    let stationary = StationarySpec { sigma_f: Some(around(10.0)), ell: vec![around(3.0)], active: None };
-    let linear = LinearSpec { sigma: vec![around(1.0)], active: None };
-    KernelSpec::Sum(vec![KernelSpec::Matern32(stationary), KernelSpec::Linear(linear)])
+    let matern32 = KernelSpec::new(&MATERN32).with("sigma_f", around(10.0)).with("ell", around(3.0));
+    KernelSpec::Sum(vec![matern32, KernelSpec::new(&LINEAR).with("sigma", around(1.0))])
 }
 
 fn around(median: f64) -> Prior {

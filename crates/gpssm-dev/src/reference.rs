@@ -4,35 +4,61 @@ use std::f64::consts::PI;
 
 use gpssm::Points;
 use gpssm::function::ScalarFunction;
-use gpssm::kernel::{Kernel, Shape};
+use gpssm::kernel::{Kernel, Kind, Part, Shape};
+
+/// The short name of a kernel, its components and its numbers.
+pub fn named(part: &Part) -> (&str, &[usize], &[f64]) {
+    let Kind::BuiltIn(kind) = &part.kind else { panic!("no twin of a user's kernel") };
+    (kind.short, &part.components, &part.numbers)
+}
+
+/// Shape, variance and length-scales of a kernel that falls with distance.
+pub fn radial(part: &Part) -> Option<(Shape, f64, &[f64])> {
+    let (name, _, numbers) = named(part);
+    let shape = match name {
+        "se" => Shape::SquaredExponential,
+        "matern12" => Shape::Matern12,
+        "matern32" => Shape::Matern32,
+        "matern52" => Shape::Matern52,
+        "rq" => return Some((Shape::RationalQuadratic { alpha: numbers[0] }, numbers[1], &numbers[2..])),
+        _ => return None,
+    };
+    Some((shape, numbers[0], &numbers[1..]))
+}
+
+fn part_value(part: &Part, a: &[f64], b: &[f64]) -> f64 {
+    let (name, components, numbers) = named(part);
+    if let Some((shape, variance, ell)) = radial(part) {
+        let square: f64 = components.iter().zip(ell).map(|(&c, ell)| ((a[c] - b[c]) / ell).powi(2)).sum();
+        let r = square.sqrt();
+        let (r3, r5) = (3f64.sqrt() * r, 5f64.sqrt() * r);
+        let value = match shape {
+            Shape::SquaredExponential => (-0.5 * square).exp(),
+            Shape::Matern12 => (-r).exp(),
+            Shape::Matern32 => (1.0 + r3) * (-r3).exp(),
+            Shape::Matern52 => (1.0 + r5 + 5.0 / 3.0 * square) * (-r5).exp(),
+            Shape::RationalQuadratic { alpha } => (1.0 + square / (2.0 * alpha)).powf(-alpha),
+        };
+        return variance * value;
+    }
+    let n = components.len();
+    let over = |term: &dyn Fn(usize, usize) -> f64| (0..n).map(|i| term(i, components[i])).sum::<f64>();
+    match name {
+        "periodic" => {
+            let (ell, period) = numbers[1..].split_at(n);
+            let term = |i: usize, c: usize| ((PI * (a[c] - b[c]) / period[i]).sin() / ell[i]).powi(2);
+            numbers[0] * (-2.0 * over(&term)).exp()
+        }
+        "linear" => over(&|i, c| numbers[i] * a[c] * b[c]),
+        "constant" => numbers[0],
+        other => panic!("no twin of the {other} kernel"),
+    }
+}
 
 /// k(a, b).
 pub fn kernel_value(kernel: &Kernel, a: &[f64], b: &[f64]) -> f64 {
     match kernel {
-        Kernel::Stationary { shape, variance, components, ell } => {
-            let square: f64 = components.iter().zip(ell).map(|(&c, ell)| ((a[c] - b[c]) / ell).powi(2)).sum();
-            let r = square.sqrt();
-            let (r3, r5) = (3f64.sqrt() * r, 5f64.sqrt() * r);
-            variance
-                * match shape {
-                    Shape::SquaredExponential => (-0.5 * square).exp(),
-                    Shape::Matern12 => (-r).exp(),
-                    Shape::Matern32 => (1.0 + r3) * (-r3).exp(),
-                    Shape::Matern52 => (1.0 + r5 + 5.0 / 3.0 * square) * (-r5).exp(),
-                    Shape::RationalQuadratic { alpha } => (1.0 + square / (2.0 * alpha)).powf(-alpha),
-                }
-        }
-        Kernel::Periodic { variance, components, ell, period } => {
-            let term = |i: usize| {
-                let c = components[i];
-                ((PI * (a[c] - b[c]) / period[i]).sin() / ell[i]).powi(2)
-            };
-            variance * (-2.0 * (0..ell.len()).map(term).sum::<f64>()).exp()
-        }
-        Kernel::Linear { components, variance } => {
-            components.iter().zip(variance).map(|(&c, variance)| variance * a[c] * b[c]).sum()
-        }
-        Kernel::Constant { variance } => *variance,
+        Kernel::Part(part) => part_value(part, a, b),
         Kernel::Sum(parts) => parts.iter().map(|part| kernel_value(part, a, b)).sum(),
         Kernel::Product(parts) => parts.iter().map(|part| kernel_value(part, a, b)).product(),
         Kernel::Odd(kernel) => {

@@ -187,7 +187,7 @@ impl FittedModel {
 
 #[cfg(test)]
 mod tests {
-    use gpssm::model::kernel::LinearSpec;
+    use gpssm::kernel::LINEAR;
     use gpssm::model::spec::TransitionSpec;
     use gpssm::{Functions, KernelSpec, MemorySink, Model, Posterior, Problem, Settings, sample};
 
@@ -200,7 +200,7 @@ mod tests {
         let record = layout.apply(training).unwrap();
         let mut model = Model::lagged_outputs(1, record.n_u(), lags);
         if let TransitionSpec::Gp { kernel, .. } = &mut model.states[0].transition {
-            *kernel = KernelSpec::Linear(LinearSpec::default());
+            *kernel = KernelSpec::new(&LINEAR);
         }
         let problem = Problem::new(model, &Functions::new(), record.into()).unwrap();
         let settings = Settings { chains: 1, tune: 0, draws: 10, narx: true, ..Settings::default() };

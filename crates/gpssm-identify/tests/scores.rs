@@ -1,6 +1,6 @@
 //! Scores and baselines.
 
-use gpssm::model::kernel::StationarySpec;
+use gpssm::kernel::SQUARED_EXPONENTIAL;
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
     FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
@@ -108,11 +108,9 @@ fn learned(ell: f64) -> Posterior {
     let (x, u, _) = system(150, 1);
     let fixed = |value: f64| Prior::Fixed { value };
     let scale = |sd: f64| vec![ScalePrior::on_sd(fixed(sd))];
-    let kernel = KernelSpec::SquaredExponential(StationarySpec {
-        active: None,
-        sigma_f: Some(fixed(2.0)),
-        ell: vec![fixed(ell), fixed(3.0 * ell)],
-    });
+    let kernel = KernelSpec::new(&SQUARED_EXPONENTIAL)
+        .with("sigma_f", fixed(2.0))
+        .with("ell", vec![fixed(ell), fixed(3.0 * ell)]);
     let transition = TransitionSpec::Gp { kernel, mean: FunctionSpec::Zero };
     let model = Model {
         states: vec![StateSpec { transition, scale: None }],

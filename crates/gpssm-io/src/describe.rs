@@ -9,7 +9,7 @@ use gpssm::model::spec::{
     FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, TransitionSpec,
 };
 use gpssm::model::symmetry::Orientation;
-use gpssm::{KernelSpec, Prior, Problem, Settings};
+use gpssm::{Prior, Problem, Settings};
 
 use crate::config::Run;
 use crate::table::{Data, TimeUnit};
@@ -94,7 +94,7 @@ fn model_lines(run: &Run, data: &Data) -> Vec<String> {
             TransitionSpec::Gp { kernel, mean } => format!(
                 "f(x, u) + noise, where f has a Gaussian process prior with mean {} and kernel {}",
                 function(mean, d),
-                kernel_words(kernel)
+                kernel
             ),
             TransitionSpec::Parametric { function: known } => {
                 format!("{} + noise (known function)", function(known, d))
@@ -187,33 +187,6 @@ fn function(spec: &FunctionSpec, d: usize) -> String {
         FunctionSpec::Linear { .. } => "linear in x and u".to_owned(),
         FunctionSpec::Formula(text) => text.clone(),
         FunctionSpec::User(reference) => format!("the function '{}'", reference.name),
-    }
-}
-
-/// The kernel as it can be written in a run file.
-pub fn kernel_words(kernel: &KernelSpec) -> String {
-    let on = |name: &str, active: &Option<Vec<String>>| match active {
-        Some(names) => format!("{name}({})", names.join(", ")),
-        None => name.to_owned(),
-    };
-    match kernel {
-        KernelSpec::SquaredExponential(spec) => on("se", &spec.active),
-        KernelSpec::Matern12(spec) => on("matern12", &spec.active),
-        KernelSpec::Matern32(spec) => on("matern32", &spec.active),
-        KernelSpec::Matern52(spec) => on("matern52", &spec.active),
-        KernelSpec::RationalQuadratic(spec) => on("rq", &spec.active),
-        KernelSpec::Periodic(spec) => on("periodic", &spec.active),
-        KernelSpec::Linear(spec) => on("linear", &spec.active),
-        KernelSpec::Constant(_) => "constant".to_owned(),
-        KernelSpec::Sum(parts) => parts.iter().map(kernel_words).collect::<Vec<_>>().join(" + "),
-        KernelSpec::Product(parts) => {
-            let part = |kernel: &KernelSpec| match kernel {
-                KernelSpec::Sum(_) => format!("({})", kernel_words(kernel)),
-                _ => kernel_words(kernel),
-            };
-            parts.iter().map(part).collect::<Vec<_>>().join(" * ")
-        }
-        KernelSpec::Odd(kernel) => format!("odd({})", kernel_words(kernel)),
     }
 }
 

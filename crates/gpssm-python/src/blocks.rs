@@ -2,13 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpssm::Points;
 use gpssm::dynamics::basis::features::BasisChoice;
 use gpssm::dynamics::basis::hilbert::HilbertChoice;
 use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise};
 use gpssm::function::{ScalarFunction, UserFunction};
 use gpssm::initial::BoundInitial;
-use gpssm::kernel::{Kernel, Shape};
 use gpssm::linalg::small;
 use gpssm::mcmc::slice::{SliceLimits, slice_update as update};
 use gpssm::random::{Purpose, stream};
@@ -17,56 +15,17 @@ use gpssm::sensor::linear_gaussian::{LinearGaussian, SensorNoise};
 use gpssm::sensor::{BoundSensor, UserSensor};
 use gpssm::smc::filter::{self, FilterOptions, FilterOutcome};
 use gpssm::state_space::{self, SharedPairs};
+use gpssm::{Functions, Points};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rand::rngs::ChaCha8Rng;
 use serde::Deserialize;
 
-use crate::arrays::{flat, matrix, points, rows, sequence, stack};
+use crate::arrays::{flat, matrix, rows, sequence, stack};
 use crate::callback::{Callable, Failure, PythonInitial, PythonSensor};
 use crate::error::{from_json, to_python, value_error};
-
-/// A kernel with numbers, as the Python layer writes it.
-#[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-enum KernelNumbers {
-    Stationary { shape: String, variance: f64, components: Vec<usize>, ell: Vec<f64>, alpha: Option<f64> },
-    Periodic { variance: f64, components: Vec<usize>, ell: Vec<f64>, period: Vec<f64> },
-    Linear { components: Vec<usize>, variance: Vec<f64> },
-    Constant { variance: f64 },
-    Sum { parts: Vec<KernelNumbers> },
-    Product { parts: Vec<KernelNumbers> },
-    Odd { part: Box<KernelNumbers> },
-}
-
-impl KernelNumbers {
-    fn build(self) -> PyResult<Kernel> {
-        Ok(match self {
-            Self::Stationary { shape, variance, components, ell, alpha } => {
-                let shape = match (shape.as_str(), alpha) {
-                    ("squared_exponential", _) => Shape::SquaredExponential,
-                    ("matern12", _) => Shape::Matern12,
-                    ("matern32", _) => Shape::Matern32,
-                    ("matern52", _) => Shape::Matern52,
-                    ("rational_quadratic", Some(alpha)) => Shape::RationalQuadratic { alpha },
-                    (other, _) => return Err(value_error(format!("kernel: unknown shape {other}"))),
-                };
-                Kernel::Stationary { shape, variance, components, ell }
-            }
-            Self::Periodic { variance, components, ell, period } => {
-                Kernel::Periodic { variance, components, ell, period }
-            }
-            Self::Linear { components, variance } => Kernel::Linear { components, variance },
-            Self::Constant { variance } => Kernel::Constant { variance },
-            Self::Sum { parts } => Kernel::Sum(parts.into_iter().map(Self::build).collect::<PyResult<_>>()?),
-            Self::Product { parts } => {
-                Kernel::Product(parts.into_iter().map(Self::build).collect::<PyResult<_>>()?)
-            }
-            Self::Odd { part } => part.build()?.odd(),
-        })
-    }
-}
+use crate::kernels::with_numbers;
 
 /// A scalar function with numbers; a Python function is named by its place in a list.
 #[derive(Deserialize)]
@@ -139,20 +98,6 @@ impl PriorNumbers {
     }
 }
 
-/// k(Z, Z') as a matrix.
-#[pyfunction]
-pub(crate) fn kernel_matrix<'py>(
-    py: Python<'py>,
-    kernel: &str,
-    z: PyReadonlyArray2<'py, f64>,
-    other: PyReadonlyArray2<'py, f64>,
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let kernel = from_json::<KernelNumbers>("kernel", kernel)?.build()?;
-    let (rows, columns) = (points(&z), points(&other));
-    let values = py.detach(|| kernel.matrix(&rows, &columns));
-    matrix(py, values, rows.len(), columns.len())
-}
-
 /// x_{t+1} = f(x_t, u_t) + v_t with f integrated out.
 #[pyclass(frozen)]
 pub(crate) struct Transition {
@@ -166,6 +111,7 @@ impl Transition {
     fn new(
         py: Python<'_>,
         kernels: &str,
+        n_u: usize,
         means: &str,
         callables: Callables,
         q: PyReadonlyArray2<'_, f64>,
@@ -173,9 +119,8 @@ impl Transition {
         prior: &str,
     ) -> PyResult<Self> {
         let failure = Arc::new(Failure::default());
-        let kernels = from_json::<Vec<KernelNumbers>>("kernels", kernels)?;
-        let kernels: Vec<Kernel> = kernels.into_iter().map(KernelNumbers::build).collect::<PyResult<_>>()?;
-        let n_x = kernels.len();
+        let n_x = lags.len();
+        let kernels = with_numbers(kernels, n_x, n_u, &Functions::new())?;
         let registry = Registry { callables: &callables, n_x, failure: &failure };
         let means = from_json::<Vec<FunctionNumbers>>("means", means)?;
         let means = means.into_iter().map(|mean| registry.function(py, mean, "mean"));

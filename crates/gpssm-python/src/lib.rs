@@ -6,6 +6,7 @@
 //! - `error`: errors of the library as Python exceptions
 //! - `arrays`: arrays to rows and back
 //! - `callback`: Python functions that the sampler calls; `attached`: what makes such calls cheap
+//! - `kernels`: the table of kernels, and their values
 //! - `blocks`: the building blocks for researchers
 //! - `problem`: a model and a record; sampling
 //! - `choose`: `states="auto"`
@@ -20,6 +21,7 @@ mod blocks;
 mod callback;
 mod choose;
 mod error;
+mod kernels;
 mod layout;
 mod posterior;
 mod problem;
@@ -29,9 +31,11 @@ mod store;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::blocks::{Random, StateSpace, Transition, kernel_herding, kernel_matrix, slice_update};
+    use crate::blocks::{Random, StateSpace, Transition, kernel_herding, slice_update};
     #[pymodule_export]
     use crate::choose::choose;
+    #[pymodule_export]
+    use crate::kernels::{kernel_matrix, kernels};
     #[pymodule_export]
     use crate::layout::laid_out;
     #[pymodule_export]

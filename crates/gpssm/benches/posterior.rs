@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use gpssm::model::kernel::StationarySpec;
+use gpssm::kernel::MATERN32;
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
     FunctionSpec, InitialSpec, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec,
@@ -32,11 +32,8 @@ fn posterior(n_draws: usize) -> Result<Posterior, Error> {
     }
     let fixed = |value: f64| Prior::Fixed { value };
     let scale = |value: f64| vec![ScalePrior::on_sd(fixed(value))];
-    let kernel = KernelSpec::Matern32(StationarySpec {
-        active: None,
-        sigma_f: Some(fixed(10.0)),
-        ell: vec![fixed(4.0), fixed(2.0)],
-    });
+    let kernel =
+        KernelSpec::new(&MATERN32).with("sigma_f", fixed(10.0)).with("ell", vec![fixed(4.0), fixed(2.0)]);
     let transition = TransitionSpec::Gp { kernel, mean: FunctionSpec::Identity };
     let model = Model {
         states: vec![StateSpec { transition, scale: None }],

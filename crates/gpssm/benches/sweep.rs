@@ -10,12 +10,12 @@
 
 use std::time::Instant;
 
+use gpssm::kernel::SQUARED_EXPONENTIAL;
 use gpssm::mcmc::moves::{HyperParameters, Move, States, Weights};
 use gpssm::mcmc::settings::StartSettings;
 use gpssm::mcmc::start::prepare;
 use gpssm::mcmc::sweep::{Chain, ChainState, SweepInfo};
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::kernel::StationarySpec;
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
     FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
@@ -64,9 +64,10 @@ fn benchmark(length: usize, parametric: bool, dynamics: DynamicsSpec) -> (Proble
     let transition = if parametric {
         TransitionSpec::Parametric { function: FunctionSpec::User(user("truth")) }
     } else {
-        let kernel =
-            StationarySpec { sigma_f: Some(around(10.0)), ell: vec![around(5.0), around(2.0)], active: None };
-        TransitionSpec::Gp { kernel: KernelSpec::SquaredExponential(kernel), mean: FunctionSpec::Identity }
+        let kernel = KernelSpec::new(&SQUARED_EXPONENTIAL)
+            .with("sigma_f", around(10.0))
+            .with("ell", vec![around(5.0), around(2.0)]);
+        TransitionSpec::Gp { kernel, mean: FunctionSpec::Identity }
     };
     let model = Model {
         states: vec![StateSpec { transition, scale: None }],
@@ -122,7 +123,7 @@ fn coupled(n_x: usize, length: usize, full: bool, dynamics: DynamicsSpec) -> (Pr
     let y = x.iter().map(|x| x.iter().map(|x| x + normal(0.1)).collect()).collect();
     let mut model = Model { standardise: false, dynamics, ..Model::observed(n_x, 1) };
     for state in &mut model.states {
-        let kernel = KernelSpec::SquaredExponential(StationarySpec::default());
+        let kernel = KernelSpec::new(&SQUARED_EXPONENTIAL);
         state.transition = TransitionSpec::Gp { kernel, mean: FunctionSpec::Identity };
     }
     if full {

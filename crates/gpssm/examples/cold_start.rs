@@ -24,10 +24,10 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use gpssm::kernel::{LINEAR, MATERN32, SQUARED_EXPONENTIAL};
 use gpssm::mcmc::settings::StartSettings;
 use gpssm::mcmc::sink::ChainDraws;
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::kernel::{LinearSpec, StationarySpec};
 use gpssm::posterior::Posterior;
 use gpssm::posterior::predict::Target;
 use gpssm::{
@@ -41,22 +41,15 @@ const RIGHT: f64 = 6.0;
 const AGREE: f64 = 1.05;
 
 fn kernel(name: &str, ell: f64, around: impl Fn(f64) -> Prior) -> Option<KernelSpec> {
-    let stationary = |active: Option<&str>| StationarySpec {
-        sigma_f: Some(around(10.0)),
-        ell: vec![around(ell)],
-        active: active.map(|name| vec![name.to_owned()]),
-    };
-    let linear = || KernelSpec::Linear(LinearSpec { sigma: vec![around(1.0)], active: None });
+    let stationary = |kind| KernelSpec::new(kind).with("sigma_f", around(10.0)).with("ell", around(ell));
+    let (se, matern) = (|| stationary(&SQUARED_EXPONENTIAL), || stationary(&MATERN32));
+    let linear = || KernelSpec::new(&LINEAR).with("sigma", around(1.0));
     Some(match name {
-        "se" => KernelSpec::SquaredExponential(stationary(None)),
-        "matern" => KernelSpec::Matern32(stationary(None)),
-        "se+linear" => KernelSpec::Sum(vec![KernelSpec::SquaredExponential(stationary(None)), linear()]),
-        "matern+linear" => KernelSpec::Sum(vec![KernelSpec::Matern32(stationary(None)), linear()]),
-        "additive" => KernelSpec::Sum(vec![
-            KernelSpec::Matern32(stationary(Some("x"))),
-            KernelSpec::SquaredExponential(stationary(Some("u"))),
-            linear(),
-        ]),
+        "se" => se(),
+        "matern" => matern(),
+        "se+linear" => KernelSpec::Sum(vec![se(), linear()]),
+        "matern+linear" => KernelSpec::Sum(vec![matern(), linear()]),
+        "additive" => KernelSpec::Sum(vec![matern().on(&["x"]), se().on(&["u"]), linear()]),
         _ => return None,
     })
 }

@@ -1,5 +1,6 @@
 //! What an entry of theta is: whose number, which of its numbers, where, and in what unit. Its name is made from this.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,18 @@ impl fmt::Display for KernelPart {
             0 | 1 => formatter.write_str(&self.kind),
             number => write!(formatter, "{}{number}", self.kind),
         }
+    }
+}
+
+/// Numbers the kernels of each kind in the order in which they stand.
+#[derive(Clone, Debug, Default)]
+pub struct KernelNumbers(HashMap<String, usize>);
+
+impl KernelNumbers {
+    /// The next kernel of a kind.
+    pub fn next(&mut self, kind: &str) -> KernelPart {
+        let number = self.0.entry(kind.to_owned()).and_modify(|number| *number += 1).or_insert(1);
+        KernelPart { kind: kind.to_owned(), number: *number }
     }
 }
 

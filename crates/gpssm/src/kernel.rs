@@ -1,108 +1,50 @@
 //! Covariance functions k(z, z') with numbers for their hyper-parameters.
 //!
 //! [`Kernel`] is what the algorithms evaluate; [`crate::KernelSpec`] is what a user describes, with
-//! priors in place of numbers.
+//! priors in place of numbers. Everything else about a kernel is in its [`Descriptor`]:
+//!
+//! - `radial`: squared exponential, Matérn, rational quadratic (`radial/rows` is their fast path)
+//! - `periodic`, `linear` (with the constant)
+//! - `part`: one kernel with numbers; `rows`: rows of covariances of composed kernels
 
+pub mod descriptor;
+mod linear;
+mod part;
+mod periodic;
+pub mod radial;
 mod rows;
-
-use std::f64::consts::PI;
+mod user;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use rows::Cross;
-pub use rows::Scratch;
-
+pub use self::descriptor::Descriptor;
+pub use self::linear::{CONSTANT, LINEAR};
+pub use self::part::{Covariance, Feature, Kind, Pair, Part, Row};
+pub use self::periodic::PERIODIC;
+pub use self::radial::{MATERN12, MATERN32, MATERN52, RATIONAL_QUADRATIC, SQUARED_EXPONENTIAL, Shape};
+pub(crate) use self::rows::Cross;
+pub use self::rows::Scratch;
+pub use self::user::{KernelFunction, UserKernel};
 use crate::points::Points;
 
-/// How a stationary kernel falls with the scaled distance r, r^2 = sum_c ((z_c - z'_c) / ell_c)^2.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Shape {
-    /// exp(-r^2 / 2).
-    SquaredExponential,
-    /// exp(-r).
-    Matern12,
-    /// (1 + sqrt(3) r) exp(-sqrt(3) r).
-    Matern32,
-    /// (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r).
-    Matern52,
-    /// (1 + r^2 / (2 alpha))^(-alpha).
-    RationalQuadratic {
-        /// Weight of the small scales; the squared exponential is its limit for large alpha.
-        alpha: f64,
-    },
-}
+/// All kernels: model files, texts, reports, help, Python and the conformance tests go through this list.
+pub static KERNELS: &[&Descriptor] = &[
+    &SQUARED_EXPONENTIAL,
+    &MATERN12,
+    &MATERN32,
+    &MATERN52,
+    &RATIONAL_QUADRATIC,
+    &PERIODIC,
+    &LINEAR,
+    &CONSTANT,
+];
 
-impl Shape {
-    /// Its value and the derivative with respect to r^2 / 2.
-    fn value_and_slope(self, r2: f64) -> (f64, f64) {
-        match self {
-            Self::SquaredExponential => {
-                let value = (-0.5 * r2).exp();
-                (value, -value)
-            }
-            Self::Matern12 => {
-                let r = r2.sqrt();
-                let value = (-r).exp();
-                // The kernel has a kink at zero distance; its mean slope there is zero.
-                (value, if r > 0.0 { -value / r } else { 0.0 })
-            }
-            Self::Matern32 => {
-                let a = (3.0 * r2).sqrt();
-                let decay = (-a).exp();
-                (finite_product(1.0 + a, decay), -3.0 * decay)
-            }
-            Self::Matern52 => {
-                let a = (5.0 * r2).sqrt();
-                let decay = (-a).exp();
-                (finite_product(1.0 + a + a * a / 3.0, decay), -5.0 / 3.0 * finite_product(1.0 + a, decay))
-            }
-            Self::RationalQuadratic { alpha } => {
-                let base = r2 / (2.0 * alpha);
-                ((-alpha * base.ln_1p()).exp(), -((-alpha - 1.0) * base.ln_1p()).exp())
-            }
-        }
-    }
-}
-
-/// A covariance function. `components` are indices into z = (x, u).
+/// A covariance function with numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kernel {
-    /// variance * shape(r), with one length-scale for each component (ARD).
-    Stationary {
-        /// How it falls with distance.
-        shape: Shape,
-        /// Signal variance sigma_f^2.
-        variance: f64,
-        /// Components of z it acts on.
-        components: Vec<usize>,
-        /// Length-scales, one for each component.
-        ell: Vec<f64>,
-    },
-    /// variance * exp(-2 sum_c sin^2(pi (z_c - z'_c) / period_c) / ell_c^2).
-    Periodic {
-        /// Signal variance.
-        variance: f64,
-        /// Components of z it acts on.
-        components: Vec<usize>,
-        /// Length-scales.
-        ell: Vec<f64>,
-        /// Periods.
-        period: Vec<f64>,
-    },
-    /// sum_c variance_c z_c z'_c: a linear function with independent zero-mean slopes.
-    Linear {
-        /// Components of z it acts on.
-        components: Vec<usize>,
-        /// Prior variances of the slopes.
-        variance: Vec<f64>,
-    },
-    /// A constant: an unknown offset.
-    Constant {
-        /// Prior variance of the offset.
-        variance: f64,
-    },
+    /// One kernel.
+    Part(Part),
     /// Sum of kernels; the empty sum is zero (no function beside the mean).
     Sum(Vec<Kernel>),
     /// Product of kernels.
@@ -113,14 +55,42 @@ pub enum Kernel {
 }
 
 impl Kernel {
+    /// A kernel of the table on some components of z, with its numbers as [`Covariance`] takes them.
+    pub fn new(descriptor: &'static Descriptor, components: Vec<usize>, numbers: Vec<f64>) -> Self {
+        Self::Part(Part { kind: Kind::BuiltIn(descriptor), components, numbers })
+    }
+
     /// sigma_f^2 exp(-r^2 / 2) on all components, in order.
     pub fn squared_exponential(variance: f64, ell: &[f64]) -> Self {
         Self::stationary(Shape::SquaredExponential, variance, ell)
     }
 
-    /// A stationary kernel on all components, in order.
+    /// A kernel that falls with distance, on all components in order.
     pub fn stationary(shape: Shape, variance: f64, ell: &[f64]) -> Self {
-        Self::Stationary { shape, variance, components: (0..ell.len()).collect(), ell: ell.to_vec() }
+        Self::stationary_on((0..ell.len()).collect(), shape, variance, ell)
+    }
+
+    /// A kernel that falls with distance, on some components.
+    pub fn stationary_on(components: Vec<usize>, shape: Shape, variance: f64, ell: &[f64]) -> Self {
+        let (descriptor, mut numbers) = shape.descriptor();
+        numbers.push(variance);
+        numbers.extend(ell);
+        Self::new(descriptor, components, numbers)
+    }
+
+    /// variance * exp(-2 sum_c sin^2(pi (z_c - z'_c) / period_c) / ell_c^2).
+    pub fn periodic(components: Vec<usize>, variance: f64, ell: &[f64], period: &[f64]) -> Self {
+        Self::new(&PERIODIC, components, [&[variance], ell, period].concat())
+    }
+
+    /// sum_c variance_c z_c z'_c.
+    pub fn linear(components: Vec<usize>, variance: Vec<f64>) -> Self {
+        Self::new(&LINEAR, components, variance)
+    }
+
+    /// A constant.
+    pub fn constant(variance: f64) -> Self {
+        Self::new(&CONSTANT, Vec::new(), vec![variance])
     }
 
     /// The kernel of a function that is zero everywhere.
@@ -133,11 +103,37 @@ impl Kernel {
     #[must_use]
     pub fn odd(self) -> Self {
         match self {
-            Self::Linear { .. } | Self::Odd(_) => self,
-            Self::Constant { .. } => Self::zero(),
+            Self::Odd(_) => self,
             Self::Sum(parts) => Self::Sum(parts.into_iter().map(Self::odd).collect()),
-            Self::Stationary { .. } | Self::Periodic { .. } | Self::Product(_) => Self::Odd(Box::new(self)),
+            Self::Part(part) => match part.features() {
+                Some(features) if features.iter().all(|feature| feature.component.is_some()) => {
+                    Self::Part(part)
+                }
+                Some(features) if features.iter().all(|feature| feature.component.is_none()) => Self::zero(),
+                _ => Self::Odd(Box::new(Self::Part(part))),
+            },
+            Self::Product(_) => Self::Odd(Box::new(self)),
         }
+    }
+
+    /// The kernel times a number.
+    #[must_use]
+    pub fn scaled(mut self, factor: f64) -> Self {
+        match &mut self {
+            Self::Part(part) => {
+                if !part.scale(factor) {
+                    return Self::Product(vec![self, Self::constant(factor)]);
+                }
+            }
+            Self::Sum(parts) => parts.iter_mut().for_each(|part| part.scale(factor)),
+            Self::Product(parts) => parts.iter_mut().take(1).for_each(|part| part.scale(factor)),
+            Self::Odd(kernel) => kernel.scale(factor),
+        }
+        self
+    }
+
+    fn scale(&mut self, factor: f64) {
+        *self = std::mem::replace(self, Self::zero()).scaled(factor);
     }
 
     /// The terms of a sum, each as a number and the kernel that it multiplies; a signal variance is the number.
@@ -150,12 +146,7 @@ impl Kernel {
             Self::Odd(inner) => &mut **inner,
             other => other,
         };
-        let factor = match bare {
-            Self::Stationary { variance, .. } | Self::Periodic { variance, .. } => {
-                std::mem::replace(variance, 1.0)
-            }
-            _ => 1.0,
-        };
+        let factor = if let Self::Part(part) = bare { part.take_variance() } else { 1.0 };
         terms.push((factor, kernel));
     }
 
@@ -172,25 +163,33 @@ impl Kernel {
 
     /// Whether it depends on no component before `first`.
     fn acts_from(&self, first: usize) -> bool {
+        self.parts().all(|part| part.components.iter().all(|&c| c >= first))
+    }
+
+    /// All kernels that it is made of.
+    pub(crate) fn parts(&self) -> Box<dyn Iterator<Item = &Part> + '_> {
         match self {
-            Self::Stationary { components, .. }
-            | Self::Periodic { components, .. }
-            | Self::Linear { components, .. } => components.iter().all(|&c| c >= first),
-            Self::Constant { .. } => true,
-            Self::Sum(parts) | Self::Product(parts) => parts.iter().all(|part| part.acts_from(first)),
-            Self::Odd(kernel) => kernel.acts_from(first),
+            Self::Part(part) => Box::new(std::iter::once(part)),
+            Self::Sum(parts) | Self::Product(parts) => Box::new(parts.iter().flat_map(Self::parts)),
+            Self::Odd(kernel) => kernel.parts(),
+        }
+    }
+
+    /// All kernels that it is made of, to be changed.
+    pub fn for_each_part(&mut self, change: &mut dyn FnMut(&mut Part)) {
+        match self {
+            Self::Part(part) => change(part),
+            Self::Sum(parts) | Self::Product(parts) => {
+                parts.iter_mut().for_each(|part| part.for_each_part(change))
+            }
+            Self::Odd(kernel) => kernel.for_each_part(change),
         }
     }
 
     /// k(z, z).
     pub fn diagonal(&self, z: &[f64]) -> f64 {
         match self {
-            Self::Stationary { variance, .. }
-            | Self::Periodic { variance, .. }
-            | Self::Constant { variance } => *variance,
-            Self::Linear { components, variance } => {
-                components.iter().zip(variance).map(|(&c, variance)| variance * z[c] * z[c]).sum()
-            }
+            Self::Part(part) => part.diagonal(z),
             Self::Sum(parts) => parts.iter().map(|part| part.diagonal(z)).sum(),
             Self::Product(parts) => parts.iter().map(|part| part.diagonal(z)).product(),
             Self::Odd(kernel) => 0.5 * (kernel.diagonal(z) - kernel.scalar(z, z, -1.0)),
@@ -205,66 +204,45 @@ impl Kernel {
     /// k(z, sign z'), without allocation.
     fn scalar(&self, z: &[f64], other: &[f64], sign: f64) -> f64 {
         match self {
-            Self::Stationary { shape, variance, components, ell } => {
-                variance * shape.value_and_slope(square(components, ell, z, other, sign)).0
-            }
-            Self::Periodic { variance, components, ell, period } => {
-                let sum: f64 = components
-                    .iter()
-                    .zip(ell.iter().zip(period))
-                    .map(|(&c, (ell, period))| ((PI * (z[c] - sign * other[c]) / period).sin() / ell).powi(2))
-                    .sum();
-                variance * (-2.0 * sum).exp()
-            }
-            Self::Linear { components, variance } => {
-                components.iter().zip(variance).map(|(&c, variance)| variance * z[c] * sign * other[c]).sum()
-            }
-            Self::Constant { variance } => *variance,
+            Self::Part(part) => part.scalar(z, other, sign),
             Self::Sum(parts) => parts.iter().map(|part| part.scalar(z, other, sign)).sum(),
             Self::Product(parts) => parts.iter().map(|part| part.scalar(z, other, sign)).product(),
             Self::Odd(kernel) => 0.5 * (kernel.scalar(z, other, sign) - kernel.scalar(z, other, -sign)),
         }
     }
 
-    /// Adds factor * dk(z, z') / dz to `gradient`.
-    pub(crate) fn add_gradient(&self, z: &[f64], other: &[f64], factor: f64, gradient: &mut [f64]) {
-        self.add_scalar_gradient(z, other, 1.0, factor, gradient);
+    /// dk(z, z') / dz; none if a part has no derivative to offer.
+    pub fn gradient(&self, z: &[f64], other: &[f64]) -> Option<Vec<f64>> {
+        let mut gradient = vec![0.0; z.len()];
+        self.add_scalar_gradient(z, other, 1.0, 1.0, &mut gradient).then_some(gradient)
     }
 
-    fn add_scalar_gradient(&self, z: &[f64], other: &[f64], sign: f64, factor: f64, gradient: &mut [f64]) {
+    /// Adds factor * dk(z, z') / dz to `gradient`; false if a part has no derivative to offer.
+    pub(crate) fn add_gradient(&self, z: &[f64], other: &[f64], factor: f64, gradient: &mut [f64]) -> bool {
+        self.add_scalar_gradient(z, other, 1.0, factor, gradient)
+    }
+
+    fn add_scalar_gradient(
+        &self,
+        z: &[f64],
+        other: &[f64],
+        sign: f64,
+        factor: f64,
+        gradient: &mut [f64],
+    ) -> bool {
         match self {
-            Self::Stationary { shape, variance, components, ell } => {
-                let (_, slope) = shape.value_and_slope(square(components, ell, z, other, sign));
-                for (&c, ell) in components.iter().zip(ell) {
-                    gradient[c] += factor * variance * slope * (z[c] - sign * other[c]) / (ell * ell);
-                }
-            }
-            Self::Periodic { components, ell, period, .. } => {
-                let value = self.scalar(z, other, sign);
-                for (&c, (ell, period)) in components.iter().zip(ell.iter().zip(period)) {
-                    let angle = 2.0 * PI * (z[c] - sign * other[c]) / period;
-                    gradient[c] -= factor * value * 2.0 * PI / period * angle.sin() / (ell * ell);
-                }
-            }
-            Self::Linear { components, variance } => {
-                for (&c, variance) in components.iter().zip(variance) {
-                    gradient[c] += factor * variance * sign * other[c];
-                }
-            }
-            Self::Constant { .. } => {}
+            Self::Part(part) => part.add_gradient(z, other, sign, factor, gradient),
             Self::Sum(parts) => {
-                parts.iter().for_each(|part| part.add_scalar_gradient(z, other, sign, factor, gradient));
+                parts.iter().all(|part| part.add_scalar_gradient(z, other, sign, factor, gradient))
             }
-            Self::Product(parts) => {
-                for (i, part) in parts.iter().enumerate() {
-                    let others = parts.iter().enumerate().filter(|(j, _)| *j != i);
-                    let product: f64 = others.map(|(_, part)| part.scalar(z, other, sign)).product();
-                    part.add_scalar_gradient(z, other, sign, factor * product, gradient);
-                }
-            }
+            Self::Product(parts) => parts.iter().enumerate().all(|(i, part)| {
+                let others = parts.iter().enumerate().filter(|(j, _)| *j != i);
+                let product: f64 = others.map(|(_, part)| part.scalar(z, other, sign)).product();
+                part.add_scalar_gradient(z, other, sign, factor * product, gradient)
+            }),
             Self::Odd(kernel) => {
-                kernel.add_scalar_gradient(z, other, sign, 0.5 * factor, gradient);
-                kernel.add_scalar_gradient(z, other, -sign, -0.5 * factor, gradient);
+                kernel.add_scalar_gradient(z, other, sign, 0.5 * factor, gradient)
+                    && kernel.add_scalar_gradient(z, other, -sign, -0.5 * factor, gradient)
             }
         }
     }
@@ -280,17 +258,6 @@ impl Kernel {
         }
         out
     }
-}
-
-/// r^2 between z and sign z'.
-fn square(components: &[usize], ell: &[f64], z: &[f64], other: &[f64], sign: f64) -> f64 {
-    components.iter().zip(ell).map(|(&c, ell)| ((z[c] - sign * other[c]) / ell).powi(2)).sum()
-}
-
-/// `polynomial * decay`, where no decay wins over an infinite polynomial.
-#[inline(always)]
-fn finite_product(polynomial: f64, decay: f64) -> f64 {
-    if decay == 0.0 { 0.0 } else { polynomial * decay }
 }
 
 #[cfg(test)]
@@ -319,17 +286,15 @@ pub(crate) mod tests {
         let (a, b) = ([0.3, -1.0, 5.0], [1.1, 0.4, -2.0]);
         let r2: f64 = (0.8f64 / 0.5).powi(2) + (1.4f64 / 2.0).powi(2);
         for shape in shapes {
-            let kernel =
-                Kernel::Stationary { shape, variance: 1.7, components: vec![0, 1], ell: vec![0.5, 2.0] };
+            let kernel = Kernel::stationary_on(vec![0, 1], shape, 1.7, &[0.5, 2.0]);
             let expected = 1.7 * plain(shape, r2.sqrt());
             assert!((kernel.value(&a, &b) / expected - 1.0).abs() < 1e-13, "{shape:?}");
             assert!((kernel.value(&a, &a) - kernel.diagonal(&a)).abs() < 1e-13);
         }
-        let periodic =
-            Kernel::Periodic { variance: 2.0, components: vec![1], ell: vec![0.9], period: vec![3.0] };
+        let periodic = Kernel::periodic(vec![1], 2.0, &[0.9], &[3.0]);
         let sine = (std::f64::consts::PI * 1.4 / 3.0).sin();
         assert!((periodic.value(&a, &b) - 2.0 * (-2.0 * sine * sine / 0.81).exp()).abs() < 1e-14);
-        let linear = Kernel::Linear { components: vec![0, 2], variance: vec![2.0, 0.5] };
+        let linear = Kernel::linear(vec![0, 2], vec![2.0, 0.5]);
         assert!((linear.value(&a, &b) - (2.0 * 0.3 * 1.1 - 0.5 * 10.0)).abs() < 1e-14);
         let sum =
             Kernel::Sum(vec![periodic.clone(), Kernel::Product(vec![linear.clone(), periodic.clone()])]);
@@ -357,18 +322,12 @@ pub(crate) mod tests {
     }
 
     pub(super) fn every_kind() -> Vec<Kernel> {
-        let periodic =
-            Kernel::Periodic { variance: 0.7, components: vec![1], ell: vec![0.9], period: vec![1.7] };
-        let linear = Kernel::Linear { components: vec![0, 1], variance: vec![0.5, 2.0] };
-        let on = |c| Kernel::Stationary {
-            shape: Shape::Matern32,
-            variance: 1.2,
-            components: vec![c],
-            ell: vec![0.8],
-        };
+        let periodic = Kernel::periodic(vec![1], 0.7, &[0.9], &[1.7]);
+        let linear = Kernel::linear(vec![0, 1], vec![0.5, 2.0]);
+        let on = |c| Kernel::stationary_on(vec![c], Shape::Matern32, 1.2, &[0.8]);
         vec![
             Kernel::stationary(Shape::SquaredExponential, 1.3, &[0.8, 1.5]),
-            Kernel::Constant { variance: 0.4 },
+            Kernel::constant(0.4),
             Kernel::Product(vec![linear.clone(), on(0), periodic.clone()]),
             linear,
             periodic,
@@ -388,7 +347,7 @@ pub(crate) mod tests {
         let sum: f64 = terms.iter().map(|(factor, part)| factor * part.value(&a, &b)).sum();
         assert!((sum - kernel.value(&a, &b)).abs() < 1e-14);
         let alone = |part: &Kernel| match part {
-            Kernel::Stationary { variance, .. } | Kernel::Periodic { variance, .. } => *variance,
+            Kernel::Part(part) => part.variance(),
             _ => 1.0,
         };
         assert!(terms.iter().all(|(_, part)| alone(part) == 1.0));
@@ -410,16 +369,15 @@ pub(crate) mod tests {
     /// Every shape, a sum, a product and odd parts.
     pub(crate) fn shapes_and_compositions() -> Vec<Kernel> {
         let stationary = |shape| Kernel::stationary(shape, 1.3, &[0.8, 1.5]);
-        let periodic =
-            Kernel::Periodic { variance: 0.7, components: vec![1], ell: vec![0.9], period: vec![1.7] };
-        let linear = Kernel::Linear { components: vec![0, 1], variance: vec![0.5, 2.0] };
+        let periodic = Kernel::periodic(vec![1], 0.7, &[0.9], &[1.7]);
+        let linear = Kernel::linear(vec![0, 1], vec![0.5, 2.0]);
         vec![
             stationary(Shape::SquaredExponential),
             stationary(Shape::Matern12),
             stationary(Shape::Matern32),
             stationary(Shape::Matern52),
             stationary(Shape::RationalQuadratic { alpha: 0.8 }),
-            Kernel::Sum(vec![linear.clone(), Kernel::Constant { variance: 0.4 }, periodic.clone()]),
+            Kernel::Sum(vec![linear.clone(), Kernel::constant(0.4), periodic.clone()]),
             Kernel::Product(vec![linear.clone(), stationary(Shape::Matern32), periodic.clone()]),
             stationary(Shape::Matern52).odd(),
             Kernel::Product(vec![linear, stationary(Shape::Matern32), periodic]).odd(),

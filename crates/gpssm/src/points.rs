@@ -59,6 +59,11 @@ impl Points {
         points
     }
 
+    /// Points from columns of components, all of the same length.
+    pub(crate) fn from_columns(columns: Vec<Vec<f64>>) -> Self {
+        Self { n: columns.first().map_or(0, Vec::len), columns, exponentials: Vec::new() }
+    }
+
     /// Number of points.
     pub fn len(&self) -> usize {
         self.n

@@ -14,12 +14,12 @@ use gpssm::dynamics::gp::Gaussian;
 use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
 use gpssm::function::ScalarFunction;
 use gpssm::kernel::{Kernel, Shape};
+use gpssm::kernel::{MATERN32, PERIODIC, RATIONAL_QUADRATIC, SQUARED_EXPONENTIAL};
 use gpssm::mcmc::settings::StartSettings;
 use gpssm::mcmc::sink::ChainDraws;
 use gpssm::mcmc::start::prepare;
 use gpssm::mcmc::sweep::{Chain, ChainState};
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::kernel::{PeriodicSpec, RationalQuadraticSpec, StationarySpec};
 use gpssm::model::spec::{Predictor, TransitionSpec};
 use gpssm::random::{Purpose, stream};
 use gpssm::smc::filter::FilterOptions;
@@ -62,8 +62,8 @@ fn planar(full: bool, choice: Option<&BasisChoice>) -> Transition {
         Kernel::squared_exponential(1.5, &[1.0, 2.0, 1.5]),
         Kernel::Sum(vec![
             Kernel::stationary(Shape::Matern32, 1.0, &[1.5, 1.0, 2.0]),
-            Kernel::Linear { components: vec![0, 2], variance: vec![0.3, 0.2] },
-            Kernel::Constant { variance: 0.4 },
+            Kernel::linear(vec![0, 2], vec![0.3, 0.2]),
+            Kernel::constant(0.4),
         ]),
     ];
     let noise = if full {
@@ -246,10 +246,7 @@ fn fourier_features_reproduce_the_kernels() {
 #[test]
 fn linear_and_constant_parts_are_exact_in_every_basis() {
     let (x, u) = path(2);
-    let kernel = Kernel::Sum(vec![
-        Kernel::Linear { components: vec![0, 1, 2], variance: vec![0.5, 0.2, 1.0] },
-        Kernel::Constant { variance: 0.7 },
-    ]);
+    let kernel = Kernel::Sum(vec![Kernel::linear(vec![0, 1, 2], vec![0.5, 0.2, 1.0]), Kernel::constant(0.7)]);
     for choice in every_basis(3) {
         for noise in [ProcessNoise::Diagonal(vec![0.1, 0.2]), ProcessNoise::Full(vec![0.2, 0.1, 0.1, 0.3])] {
             let kernels = vec![kernel.clone(); 2];
@@ -285,10 +282,8 @@ fn one_steps_multiply_to_the_joint_and_sum_to_ancestor_weights() {
         }
     }
     let (x, _) = path(1);
-    let kernel = Kernel::Sum(vec![
-        Kernel::squared_exponential(1.0, &[1.0]),
-        Kernel::Linear { components: vec![0], variance: vec![0.5] },
-    ]);
+    let kernel =
+        Kernel::Sum(vec![Kernel::squared_exponential(1.0, &[1.0]), Kernel::linear(vec![0], vec![0.5])]);
     let choice = Plain::hilbert(&[12.0], 70).choice();
     let exact = log_joint(&scalar(kernel.clone(), None), None, &x, &[]);
     close(scalar(kernel, Some(&choice)).log_joint(&x, &[]).unwrap(), exact, 1e-6);
@@ -432,7 +427,7 @@ fn with_kernel(kernel: KernelSpec, dynamics: DynamicsSpec) -> Result<Problem, gp
 /// Seen failing without the check.
 #[test]
 fn an_odd_kernel_is_no_factor() {
-    let se = || KernelSpec::SquaredExponential(StationarySpec::default());
+    let se = || KernelSpec::new(&SQUARED_EXPONENTIAL);
     let odd = KernelSpec::Sum(vec![KernelSpec::Odd(Box::new(se()))]);
     let error = with_kernel(KernelSpec::Product(vec![se(), odd]), DynamicsSpec::Exact).unwrap_err();
     assert!(error.to_string().contains("take the odd part of the product"), "{error}");
@@ -441,14 +436,14 @@ fn an_odd_kernel_is_no_factor() {
 #[test]
 fn kernels_without_spectral_density_are_refused() {
     let mode = Mode::Collapsed;
-    let se = || KernelSpec::SquaredExponential(StationarySpec::default());
-    let matern = KernelSpec::Matern32(StationarySpec::default());
+    let se = || KernelSpec::new(&SQUARED_EXPONENTIAL);
+    let matern = KernelSpec::new(&MATERN32);
     for (kernel, name) in [
-        (KernelSpec::Periodic(PeriodicSpec::default()), "periodic"),
-        (KernelSpec::RationalQuadratic(RationalQuadraticSpec::default()), "rational quadratic"),
+        (KernelSpec::new(&PERIODIC), "periodic"),
+        (KernelSpec::new(&RATIONAL_QUADRATIC), "rational quadratic"),
         (KernelSpec::Product(vec![se(), matern.clone()]), "product"),
         (KernelSpec::Odd(Box::new(KernelSpec::Product(vec![se(), matern]))), "product"),
-        (KernelSpec::Sum(vec![se(), KernelSpec::Periodic(PeriodicSpec::default())]), "periodic"),
+        (KernelSpec::Sum(vec![se(), KernelSpec::new(&PERIODIC)]), "periodic"),
     ] {
         for dynamics in [
             DynamicsSpec::Hilbert { functions: 10, half_width: Vec::new(), mode },

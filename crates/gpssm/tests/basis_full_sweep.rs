@@ -9,11 +9,11 @@ mod paired;
 mod plain;
 
 use gpssm::dynamics::transition::FunctionPrior;
+use gpssm::kernel::{MATERN52, SQUARED_EXPONENTIAL};
 use gpssm::mcmc::moves::HyperParameters;
 use gpssm::mcmc::slice::WidthAdaptation;
 use gpssm::mcmc::sweep::{Chain, ChainState, SweepInfo};
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::kernel::StationarySpec;
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
     FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
@@ -47,10 +47,8 @@ fn case(name: &'static str, basis: Plain, mode: Mode, matern: bool) -> Case {
             DynamicsSpec::Hilbert { functions: *n, half_width: half_width.clone(), mode }
         }
     };
-    let stationary =
-        StationarySpec { sigma_f: Some(log_normal(1.0, 0.4)), ell: vec![log_normal(1.0, 0.4)], active: None };
-    let kernel =
-        if matern { KernelSpec::Matern52(stationary) } else { KernelSpec::SquaredExponential(stationary) };
+    let kernel = KernelSpec::new(if matern { &MATERN52 } else { &SQUARED_EXPONENTIAL });
+    let kernel = kernel.with("sigma_f", log_normal(1.0, 0.4)).with("ell", log_normal(1.0, 0.4));
     let transition = TransitionSpec::Gp { kernel, mean: FunctionSpec::Identity };
     let noise = SensorNoiseSpec::Diagonal(vec![ScalePrior::on_sd(log_normal(0.3, 0.5))]);
     let model = Model {

@@ -18,10 +18,10 @@ mod plain;
 
 use gpssm::dynamics::transition::{FunctionPrior, Transition};
 use gpssm::initial::BoundInitial;
+use gpssm::kernel::{Descriptor, LINEAR, MATERN32, SQUARED_EXPONENTIAL};
 use gpssm::mcmc::moves::{States, Weights};
 use gpssm::mcmc::sweep::{Chain, ChainState, SweepInfo};
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::kernel::{LinearSpec, StationarySpec};
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
     FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
@@ -51,9 +51,9 @@ fn known(values: &[f64]) -> Vec<Value> {
     values.iter().copied().map(Value::Known).collect()
 }
 
-fn stationary(sigma_f: f64, ell: &[f64]) -> StationarySpec {
-    let ell = ell.iter().copied().map(fixed).collect();
-    StationarySpec { sigma_f: Some(fixed(sigma_f)), ell, active: None }
+fn stationary(kind: &'static Descriptor, sigma_f: f64, ell: &[f64]) -> KernelSpec {
+    let ell: Vec<Prior> = ell.iter().copied().map(fixed).collect();
+    KernelSpec::new(kind).with("sigma_f", fixed(sigma_f)).with("ell", ell)
 }
 
 fn state(kernel: KernelSpec, mean: FunctionSpec) -> StateSpec {
@@ -216,7 +216,7 @@ fn options(proposal: Proposal) -> FilterOptions {
 /// f ~ GP(0, 2 exp(-(x - x')^2 / (2 0.8^2))), q = 0.1; y = x + e, r = 0.3; x_0 ~ N(0, 1).
 fn scalar(name: &'static str, basis: Plain) -> Case {
     Case::new(name, basis, &[1.0], |dynamics| {
-        let kernel = KernelSpec::SquaredExponential(stationary(2f64.sqrt(), &[0.8]));
+        let kernel = stationary(&SQUARED_EXPONENTIAL, 2f64.sqrt(), &[0.8]);
         let noise = ProcessNoiseSpec::Diagonal(vec![ScalePrior::on_variance(fixed(0.1))]);
         model(vec![state(kernel, FunctionSpec::Zero)], 0, noise, Predictor::States, dynamics)
     })
@@ -226,12 +226,9 @@ fn scalar(name: &'static str, basis: Plain) -> Case {
 /// diag(0.1, 0.2) or with correlation 0.7; y = a + 0.5 b + 0.4 u + e, r = 0.3; x_0 ~ N(0, I).
 fn planar(name: &'static str, basis: Plain, full: bool) -> Case {
     Case::new(name, basis, &[1.0, 0.5, 0.4], |dynamics| {
-        let linear = LinearSpec { active: Some(vec!["x1".into()]), sigma: vec![fixed(0.3f64.sqrt())] };
-        let second = KernelSpec::Sum(vec![
-            KernelSpec::Matern32(stationary(1.0, &[1.5, 1.0, 2.0])),
-            KernelSpec::Linear(linear),
-        ]);
-        let first = KernelSpec::SquaredExponential(stationary(1.5f64.sqrt(), &[1.0, 2.0, 1.5]));
+        let linear = KernelSpec::new(&LINEAR).on(&["x1"]).with("sigma", fixed(0.3f64.sqrt()));
+        let second = KernelSpec::Sum(vec![stationary(&MATERN32, 1.0, &[1.5, 1.0, 2.0]), linear]);
+        let first = stationary(&SQUARED_EXPONENTIAL, 1.5f64.sqrt(), &[1.0, 2.0, 1.5]);
         let mean = |a: [f64; 2], b: f64| FunctionSpec::Linear {
             a: known(&a),
             b: known(&[b]),

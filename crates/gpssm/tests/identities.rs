@@ -86,19 +86,22 @@ fn leaf(n_z: usize) -> impl Strategy<Value = Kernel> {
     let components = || subsequence((0..n_z).collect::<Vec<_>>(), 1..=n_z);
     let scales = move || vec(0.5..2.0, n_z);
     let stationary = (shapes(), 0.2..2.0, components(), scales()).prop_map(|(shape, variance, c, ell)| {
-        Kernel::Stationary { shape, variance, ell: ell[..c.len()].to_vec(), components: c }
+        let ell = &ell[..c.len()];
+        Kernel::stationary_on(c, shape, variance, ell)
     });
     let periodic = (0.2..2.0, components(), scales(), scales()).prop_map(|(variance, c, ell, period)| {
         let (ell, period) = (ell[..c.len()].to_vec(), period[..c.len()].to_vec());
-        Kernel::Periodic { variance, components: c, ell, period }
+        Kernel::periodic(c, variance, &ell, &period)
     });
-    let linear = (components(), scales())
-        .prop_map(|(c, variance)| Kernel::Linear { variance: variance[..c.len()].to_vec(), components: c });
+    let linear = (components(), scales()).prop_map(|(c, variance)| {
+        let variance = variance[..c.len()].to_vec();
+        Kernel::linear(c, variance)
+    });
     prop_oneof![
         4 => stationary,
         2 => periodic,
         1 => linear,
-        1 => (0.2..2.0).prop_map(|variance| Kernel::Constant { variance }),
+        1 => (0.2..2.0).prop_map(|variance| Kernel::constant(variance)),
     ]
 }
 
@@ -189,16 +192,7 @@ fn assert_close(actual: &[f64], expected: &[f64]) {
 /// The same kernel of z with its components in another order: `position[c]` is where component c went.
 fn reorder(kernel: &Kernel, position: &[usize]) -> Kernel {
     let mut kernel = kernel.clone();
-    match &mut kernel {
-        Kernel::Stationary { components, .. }
-        | Kernel::Periodic { components, .. }
-        | Kernel::Linear { components, .. } => components.iter_mut().for_each(|c| *c = position[*c]),
-        Kernel::Constant { .. } => {}
-        Kernel::Sum(parts) | Kernel::Product(parts) => {
-            parts.iter_mut().for_each(|part| *part = reorder(part, position));
-        }
-        Kernel::Odd(inner) => **inner = reorder(inner, position),
-    }
+    kernel.for_each_part(&mut |part| part.components.iter_mut().for_each(|c| *c = position[*c]));
     kernel
 }
 

@@ -43,10 +43,7 @@ const DETECT: f64 = 6.0;
 fn bind(line: &RandomLine) -> (StateSpace, Sequence) {
     let with_input = line.gain != (0.0, 0.0) || line.sensor.1 != 0.0;
     let n_z = if with_input { 2 } else { 1 };
-    let kernel = Kernel::Linear {
-        components: (0..n_z).collect(),
-        variance: [line.slope.1, line.gain.1][..n_z].to_vec(),
-    };
+    let kernel = Kernel::linear((0..n_z).collect(), [line.slope.1, line.gain.1][..n_z].to_vec());
     let mean = ScalarFunction::Linear { weights: [line.slope.0, line.gain.0][..n_z].to_vec(), offset: 0.0 };
     let model = StateSpace {
         transition: Transition {

@@ -23,8 +23,8 @@ mod trial;
 
 use crate::calibration::Calibration;
 use crate::layout::Layout;
+use gpssm::kernel::{CONSTANT, LINEAR, SQUARED_EXPONENTIAL};
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::kernel::{ConstantSpec, LinearSpec, StationarySpec};
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{Predictor, SensorNoiseSpec, SensorSpec};
 use gpssm::{KernelSpec, Prior, Record, Sequence};
@@ -55,15 +55,15 @@ pub enum Kernel {
 
 impl Kernel {
     fn spec(&self) -> KernelSpec {
-        let linear = KernelSpec::Linear(LinearSpec::default());
+        let linear = KernelSpec::new(&LINEAR);
         // An error of the offset adds up in a free run, until the gain of the system balances it: a constant is worth
         // its hyper-parameter. Where nothing balances it (an integrator) it is better left out.
-        let constant = KernelSpec::Constant(ConstantSpec::default());
+        let constant = KernelSpec::new(&CONSTANT);
         match self {
             Self::Linear => linear,
             Self::Affine => KernelSpec::Sum(vec![linear, constant]),
             Self::Smooth => {
-                let smooth = KernelSpec::SquaredExponential(StationarySpec::default());
+                let smooth = KernelSpec::new(&SQUARED_EXPONENTIAL);
                 KernelSpec::Sum(vec![smooth, linear, constant])
             }
             Self::Given(spec) => spec.clone(),

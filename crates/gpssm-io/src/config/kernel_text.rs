@@ -1,30 +1,18 @@
-//! Kernels as text: `se + linear`, `matern32(x) * periodic(u1) + constant`, `odd(se + linear)`.
+//! Kernels as text: `se + linear`, `matern32(x) * periodic(u1) + constant`, `odd(se + linear)`, `2 * se + linear(x)^2`.
 //!
 //! ```text
 //! sum     = product { "+" product }
-//! product = part { "*" part }
+//! product = factor { "*" factor }
+//! factor  = number | part [ ( "^" | "**" ) integer ]
 //! part    = name [ "(" component { "," component } ")" ] | [ "odd" ] "(" sum ")"
 //! ```
+
+use gpssm::kernel::{Descriptor, KERNELS};
 
 use super::error::Origin;
 use super::read::ReadError;
 use super::tree::{Kind, Node};
 use crate::suggest::did_you_mean;
-
-/// Short name, and the name in the engine's tables.
-const NAMES: [(&str, &str); 11] = [
-    ("se", "squared_exponential"),
-    ("squared_exponential", "squared_exponential"),
-    ("matern12", "matern12"),
-    ("matern32", "matern32"),
-    ("matern52", "matern52"),
-    ("rq", "rational_quadratic"),
-    ("rational_quadratic", "rational_quadratic"),
-    ("periodic", "periodic"),
-    ("linear", "linear"),
-    ("constant", "constant"),
-    ("rbf", "squared_exponential"),
-];
 
 /// Of the odd part of a function with the kernel in brackets.
 const ODD: &str = "odd";
@@ -83,13 +71,17 @@ impl<'a> Parser<'a> {
         Node { unseen_key: true, ..Node::new(self.origin.clone(), kind) }
     }
 
+    fn table(&self, entries: Vec<(&str, Node)>) -> Node {
+        self.node(Kind::Table(entries.into_iter().map(|(key, node)| (key.to_owned(), node)).collect()))
+    }
+
     /// One part, or several under a name.
     fn joined(&self, name: &str, mut parts: Vec<Node>) -> Node {
         match (parts.len(), parts.pop()) {
             (1, Some(only)) => only,
             (_, last) => {
                 parts.extend(last);
-                self.node(Kind::Table(vec![(name.to_owned(), self.node(Kind::Array(parts)))]))
+                self.table(vec![(name, self.node(Kind::Array(parts)))])
             }
         }
     }
@@ -103,11 +95,54 @@ impl<'a> Parser<'a> {
     }
 
     fn product(&mut self) -> Result<Node, ReadError> {
-        let mut parts = vec![self.part()?];
-        while self.take('*') {
-            parts.push(self.part()?);
+        let (mut factor, mut parts) = (None, Vec::new());
+        loop {
+            match self.number() {
+                Some(number) => factor = Some(factor.unwrap_or(1.0) * number),
+                None => parts.push(self.power()?),
+            }
+            if !self.take('*') {
+                break;
+            }
         }
-        Ok(self.joined("product", parts))
+        match factor {
+            Some(_) if parts.is_empty() => Err(self.expected("'*' and a kernel after a number")),
+            Some(factor) => {
+                let kernel = self.joined("product", parts);
+                let entries = vec![("factor", self.node(Kind::Float(factor))), ("kernel", kernel)];
+                Ok(self.table(vec![("scaled", self.table(entries))]))
+            }
+            None => Ok(self.joined("product", parts)),
+        }
+    }
+
+    /// A positive number such as `2`, `0.5` or `1e-3`.
+    fn number(&mut self) -> Option<f64> {
+        self.peek().filter(|c| c.is_ascii_digit() || *c == '.')?;
+        let rest = &self.text[self.at..];
+        let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let mut length = digits(rest);
+        if let Some(exponent) = rest[length..].strip_prefix(['e', 'E']) {
+            let sign = usize::from(exponent.starts_with(['+', '-']));
+            let n = digits(&exponent[sign..]);
+            length += if n > 0 { 1 + sign + n } else { 0 };
+        }
+        let number = rest[..length].parse().ok()?;
+        self.at += length;
+        Some(number)
+    }
+
+    fn power(&mut self) -> Result<Node, ReadError> {
+        let part = self.part()?;
+        let stars = self.peek() == Some('*') && self.text[self.at..].starts_with("**");
+        self.at += if stars { 2 } else { 0 };
+        if !stars && !self.take('^') {
+            return Ok(part);
+        }
+        let exponent = self.name().and_then(|name| name.parse::<u32>().ok());
+        let Some(exponent) = exponent else { return Err(self.expected("an exponent such as 2")) };
+        let exponent = self.node(Kind::Integer(exponent.into()));
+        Ok(self.table(vec![("power", self.table(vec![("kernel", part), ("exponent", exponent)]))]))
     }
 
     /// What stands between brackets, the first one taken.
@@ -128,17 +163,17 @@ impl<'a> Parser<'a> {
         let Some(name) = self.name() else { return Err(self.expected("the name of a kernel")) };
         if name == ODD {
             let inner = if self.take('(') { self.bracket()? } else { return Err(self.expected("'('")) };
-            return Ok(self.node(Kind::Table(vec![(ODD.to_owned(), inner)])));
+            return Ok(self.table(vec![(ODD, inner)]));
         }
-        let Some((_, full)) = NAMES.iter().find(|(short, _)| *short == name) else {
-            let suggestion = did_you_mean(name, NAMES.iter().map(|(short, _)| *short));
+        let Some(kernel) = Descriptor::in_text(name) else {
+            let suggestion = did_you_mean(name, KERNELS.iter().flat_map(|kernel| kernel.names()));
+            let known = KERNELS.iter().map(|kernel| kernel.short).collect::<Vec<_>>().join(", ");
             return Err(ReadError::new(format!(
-                "there is no kernel '{name}'{suggestion} (there are: se, matern12, matern32, matern52, rq, periodic, \
-                 linear, constant and odd(...))"
+                "there is no kernel '{name}'{suggestion} (there are: {known} and odd(...))"
             )));
         };
         let mut entries = Vec::new();
-        if *full != "constant" && self.take('(') {
+        if kernel.has_components() && self.take('(') {
             let mut active = Vec::new();
             loop {
                 let Some(component) = self.name() else {
@@ -152,16 +187,16 @@ impl<'a> Parser<'a> {
             if !self.take(')') {
                 return Err(self.expected("',' or ')'"));
             }
-            entries.push(("active".to_owned(), self.node(Kind::Array(active))));
+            entries.push(("active", self.node(Kind::Array(active))));
         }
-        Ok(self.node(Kind::Table(vec![((*full).to_owned(), self.node(Kind::Table(entries)))])))
+        Ok(self.table(vec![(kernel.name, self.table(entries))]))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use gpssm::KernelSpec;
-    use gpssm::model::kernel::{ConstantSpec, LinearSpec, StationarySpec};
+    use gpssm::kernel::{CONSTANT, LINEAR, MATERN32, SQUARED_EXPONENTIAL};
 
     use super::*;
     use crate::config::read::read;
@@ -174,19 +209,14 @@ mod tests {
     #[test]
     fn sums_products_and_components() {
         assert_eq!(kernel("se + linear"), Ok(KernelSpec::default()));
-        let on = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-        let stationary = |names: &[&str]| StationarySpec { active: on(names), ..StationarySpec::default() };
         assert_eq!(
             kernel(" matern32( x1 , u ) * (se + constant)+linear "),
             Ok(KernelSpec::Sum(vec![
                 KernelSpec::Product(vec![
-                    KernelSpec::Matern32(stationary(&["x1", "u"])),
-                    KernelSpec::Sum(vec![
-                        KernelSpec::SquaredExponential(StationarySpec::default()),
-                        KernelSpec::Constant(ConstantSpec::default()),
-                    ]),
+                    KernelSpec::new(&MATERN32).on(&["x1", "u"]),
+                    KernelSpec::Sum(vec![KernelSpec::new(&SQUARED_EXPONENTIAL), KernelSpec::new(&CONSTANT)]),
                 ]),
-                KernelSpec::Linear(LinearSpec::default()),
+                KernelSpec::new(&LINEAR),
             ]))
         );
     }
@@ -195,8 +225,30 @@ mod tests {
     fn odd_parts() {
         let inner = kernel("se(x) + linear").unwrap();
         assert_eq!(kernel("odd( se(x) + linear )"), Ok(KernelSpec::Odd(Box::new(inner.clone()))));
-        let words = crate::describe::kernel_words(&KernelSpec::Odd(Box::new(inner)));
-        assert_eq!(words, "odd(se(x) + linear)");
+        assert_eq!(KernelSpec::Odd(Box::new(inner)).to_string(), "odd(se(x) + linear)");
+    }
+
+    /// What a kernel is written as gives the same kernel again.
+    #[test]
+    fn numbers_and_powers() {
+        for (text, written) in [
+            ("2*se", "2 * se"),
+            ("se * 0.5 * linear * 4", "2 * se * linear"),
+            ("1e-1 * (se + linear)", "0.1 * (se + linear)"),
+            ("linear(x)**2 + constant", "linear(x)^2 + constant"),
+            ("(se + linear)^3 * periodic(u)", "(se + linear)^3 * periodic(u)"),
+            ("(linear*se)^2", "(linear * se)^2"),
+            ("se * (3 * linear)", "se * (3 * linear)"),
+        ] {
+            let spec = kernel(text).unwrap();
+            assert_eq!(spec.to_string(), written);
+            assert_eq!(kernel(written), Ok(spec));
+        }
+        for descriptor in KERNELS {
+            for name in descriptor.names() {
+                assert_eq!(kernel(name), Ok(KernelSpec::new(descriptor)));
+            }
+        }
     }
 
     #[test]
@@ -209,6 +261,10 @@ mod tests {
             ("se(", "expected a component"),
             ("se(x", "expected ',' or ')'"),
             ("odd", "expected '(' at column 4, found the end"),
+            ("2", "expected '*' and a kernel after a number at column 2, found the end"),
+            ("2 se", "expected '*' and a kernel"),
+            ("se^x", "expected an exponent such as 2"),
+            ("-1 * se", "expected the name of a kernel at column 1, found '-'"),
             ("odd(se", "expected ')'"),
             ("(se", "expected ')'"),
             ("matern42", "did you mean 'matern"),

@@ -356,20 +356,8 @@ fn names(model: &mut Model, config: &ModelConfig, data: &Data) {
 
 /// Names of states and columns in a kernel become x1, u2, ...
 fn name_components(kernel: &mut KernelSpec, names: &gpssm::model::names::Names) {
-    let active = match kernel {
-        KernelSpec::SquaredExponential(spec)
-        | KernelSpec::Matern12(spec)
-        | KernelSpec::Matern32(spec)
-        | KernelSpec::Matern52(spec) => &mut spec.active,
-        KernelSpec::RationalQuadratic(spec) => &mut spec.active,
-        KernelSpec::Periodic(spec) => &mut spec.active,
-        KernelSpec::Linear(spec) => &mut spec.active,
-        KernelSpec::Constant(_) => return,
-        KernelSpec::Sum(parts) | KernelSpec::Product(parts) => {
-            return parts.iter_mut().for_each(|part| name_components(part, names));
-        }
-        KernelSpec::Odd(kernel) => return name_components(kernel, names),
-    };
+    kernel.children_mut().iter_mut().for_each(|part| name_components(part, names));
+    let Some(active) = kernel.active_mut() else { return };
     for name in active.iter_mut().flatten() {
         let place = |names: &[String]| names.iter().position(|other| other == name);
         // x and u alone stand for all of them.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use gpssm::kernel::KERNELS;
 use gpssm::sensor::family::FAMILIES;
 
 use crate::suggest::one_line;
@@ -94,8 +95,9 @@ pub fn starter(columns: &Columns, data: &Data) -> String {
     };
     let families: Vec<&str> = FAMILIES.iter().skip(1).map(|family| family.name).collect();
     let sensors: Vec<String> = families.chunks(4).map(|names| names.join(", ") + ",").collect();
-    let mut lines: Vec<(String, &str)> = Vec::new();
-    let mut line = |setting: String, comment| lines.push((setting, comment));
+    let kernels = KERNELS.iter().map(|kernel| kernel.short).collect::<Vec<_>>().join(", ") + ", odd(...);";
+    let mut lines: Vec<(String, String)> = Vec::new();
+    let mut line = |setting: String, comment: &str| lines.push((setting, comment.to_owned()));
     line("[data]".into(), "");
     line(format!("file = {}", text(&data.source)), "relative to this file");
     line(format!("y = {}", names(&columns.y)), "outputs; a blank field is a missing value");
@@ -113,10 +115,7 @@ pub fn starter(columns: &Columns, data: &Data) -> String {
         format!("states = {}", columns.y.len()),
         "states beyond the outputs are hidden; \"auto\" chooses the model",
     );
-    line(
-        "kernel = \"se + linear\"".into(),
-        "se, matern12, matern32, matern52, rq, periodic, linear, constant, odd(...);",
-    );
+    line("kernel = \"se + linear\"".into(), &kernels);
     line(String::new(), "on some components only: \"matern32(x) + se(u1)\"");
     line("mean = \"identity\"".into(), "or \"zero\", or a formula: \"a*x1/(1 + x1^2)\"");
     line("sensor = \"gaussian\"".into(), sensors.first().map_or("", String::as_str));

@@ -10,14 +10,10 @@ use super::{ReportInput, count};
 pub(crate) fn kernel(spec: &KernelSpec) -> String {
     let join = |parts: &[KernelSpec], sign: &str| parts.iter().map(kernel).collect::<Vec<_>>().join(sign);
     match spec {
-        KernelSpec::SquaredExponential(_) => "squared exponential".into(),
-        KernelSpec::Matern12(_) => "Matérn-1/2".into(),
-        KernelSpec::Matern32(_) => "Matérn-3/2".into(),
-        KernelSpec::Matern52(_) => "Matérn-5/2".into(),
-        KernelSpec::RationalQuadratic(_) => "rational quadratic".into(),
-        KernelSpec::Periodic(_) => "periodic".into(),
-        KernelSpec::Linear(_) => "linear".into(),
-        KernelSpec::Constant(_) => "constant".into(),
+        KernelSpec::Part(part) => part.kind.title.into(),
+        KernelSpec::User(user) => user.name.clone(),
+        KernelSpec::Scaled(scaled) => format!("{} × ({})", scaled.factor, kernel(&scaled.kernel)),
+        KernelSpec::Power(power) => format!("({})^{}", kernel(&power.kernel), power.exponent),
         KernelSpec::Sum(parts) => join(parts, " + "),
         KernelSpec::Product(parts) => format!("({})", join(parts, " × ")),
         KernelSpec::Odd(inner) => format!("odd part of ({})", kernel(inner)),

@@ -136,16 +136,13 @@ mod tests {
         let mut cache = CovarianceCache::default();
         for step in 0..40 {
             let number = |k: usize| 1.0 + 0.1 * ((step + k) / 5) as f64;
-            let part = |shape, c: usize, k: usize| Kernel::Stationary {
-                shape,
-                variance: number(k),
-                components: vec![c],
-                ell: vec![number(k + 1)],
+            let part = |shape, c: usize, k: usize| {
+                Kernel::stationary_on(vec![c], shape, number(k), &[number(k + 1)])
             };
             let kernel = Kernel::Sum(vec![
                 part(Shape::Matern52, 0, 0).odd(),
-                Kernel::Linear { components: vec![0, 1], variance: vec![number(2), 0.5] },
-                Kernel::Sum(vec![part(Shape::SquaredExponential, 1, 3), Kernel::Constant { variance: 0.2 }]),
+                Kernel::linear(vec![0, 1], vec![number(2), 0.5]),
+                Kernel::Sum(vec![part(Shape::SquaredExponential, 1, 3), Kernel::constant(0.2)]),
                 part(Shape::Matern52, 0, 0).odd(),
                 Kernel::Product(vec![part(Shape::Matern32, 0, 4), part(Shape::Matern12, 1, 1)]),
             ]);
@@ -159,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_takes_too_much_room_is_left_alone() {
-        let many = Kernel::Sum(vec![Kernel::Constant { variance: 1.0 }; MOST + 1]);
+        let many = Kernel::Sum(vec![Kernel::constant(1.0); MOST + 1]);
         let points = Points::from_rows(1, [&[0.0][..]]);
         let mut dense = Dense::default();
         assert!(!CovarianceCache::default().fill(&many, 1.0, &points, &mut dense, &mut Scratch::default()));

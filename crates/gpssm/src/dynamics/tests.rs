@@ -43,7 +43,7 @@ fn transition(n_x: usize, n_u: usize, full: bool, known: Option<usize>) -> Trans
         } else {
             Kernel::Sum(vec![
                 Kernel::stationary(Shape::Matern32, 0.8, &ell),
-                Kernel::Linear { components: vec![0], variance: vec![0.4] },
+                Kernel::linear(vec![0], vec![0.4]),
             ])
         }
     });

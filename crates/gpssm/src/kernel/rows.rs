@@ -1,14 +1,13 @@
 //! Rows of covariances, many at a time.
 
-use std::f64::consts::PI;
 use std::ops::Range;
 
 use pulp::Simd;
 
-use super::{Kernel, Shape, finite_product};
-use crate::linalg::exponential::{BLOCK, NEGLIGIBLE, exp_negative_block};
+use super::Kernel;
+use super::part::Row;
 use crate::linalg::simd::{Vectorised, dispatch};
-use crate::points::{Exponentials, Points};
+use crate::points::Points;
 
 /// Room for intermediate values of composed kernels.
 #[derive(Clone, Debug, Default)]
@@ -69,12 +68,7 @@ impl Kernel {
     /// Whether two points are equal in all components that the kernel acts on.
     fn sees_no_difference(&self, points: &Points, i: usize, j: usize) -> bool {
         match self {
-            Self::Stationary { components, .. }
-            | Self::Periodic { components, .. }
-            | Self::Linear { components, .. } => {
-                components.iter().all(|&c| points.column(c)[i] == points.column(c)[j])
-            }
-            Self::Constant { .. } => true,
+            Self::Part(part) => part.components.iter().all(|&c| points.column(c)[i] == points.column(c)[j]),
             Self::Sum(parts) | Self::Product(parts) => {
                 parts.iter().all(|part| part.sees_no_difference(points, i, j))
             }
@@ -85,24 +79,13 @@ impl Kernel {
     /// Makes rows over these points cheap where the kernel allows it: 1e-14 of the variance is lost, as in a factorisation.
     pub(crate) fn precompute(kernels: &[Self], points: &mut Points) {
         let mut wanted = Vec::new();
-        kernels.iter().for_each(|kernel| kernel.exponentials(&mut wanted));
-        points.keep_exponentials(&wanted);
-    }
-
-    /// Components and rates of the parts that are products of exponentials.
-    fn exponentials(&self, wanted: &mut Vec<(usize, f64)>) {
-        match self {
-            Self::Stationary { shape, components, ell, .. } => {
-                if let (Some(factor), &[c], &[ell]) = (shape.rate(), &components[..], &ell[..]) {
-                    wanted.push((c, factor / ell));
-                }
+        for part in kernels.iter().flat_map(Self::parts) {
+            if let (Some(rate), &[c]) = (part.radial().and_then(|radial| radial.rate()), &part.components[..])
+            {
+                wanted.push((c, rate));
             }
-            Self::Sum(parts) | Self::Product(parts) => {
-                parts.iter().for_each(|part| part.exponentials(wanted));
-            }
-            Self::Odd(kernel) => kernel.exponentials(wanted),
-            Self::Periodic { .. } | Self::Linear { .. } | Self::Constant { .. } => {}
         }
+        points.keep_exponentials(&wanted);
     }
 
     /// k(z_i, at) for the points i in `range`.
@@ -128,30 +111,7 @@ impl Kernel {
     ) {
         let out = &mut out[..range.len()];
         match self {
-            Self::Stationary { shape, variance, components, ell } => {
-                let (shape, variance, odd) = (*shape, *variance, false);
-                dispatch(Stationary { shape, variance, components, ell, odd, points, range, at, out });
-            }
-            Self::Periodic { variance, components, ell, period } => {
-                out.fill(0.0);
-                for ((&c, ell), period) in components.iter().zip(ell).zip(period) {
-                    for (sum, z) in out.iter_mut().zip(&points.column(c)[range.clone()]) {
-                        let sine = (PI * (z - at[c]) / period).sin() / ell;
-                        *sum += 2.0 * sine * sine;
-                    }
-                }
-                crate::linalg::exponential::scaled_exp_negative(*variance, out);
-            }
-            Self::Linear { components, variance } => {
-                out.fill(0.0);
-                for (&c, variance) in components.iter().zip(variance) {
-                    let slope = variance * at[c];
-                    for (sum, z) in out.iter_mut().zip(&points.column(c)[range.clone()]) {
-                        *sum += slope * z;
-                    }
-                }
-            }
-            Self::Constant { variance } => out.fill(*variance),
+            Self::Part(part) => part.row(points, range, at, out),
             Self::Sum(parts) | Self::Product(parts) => {
                 let is_sum = matches!(self, Self::Sum(_));
                 let Some((first, others)) = parts.split_first() else {
@@ -167,19 +127,10 @@ impl Kernel {
                 scratch[depth] = values;
             }
             Self::Odd(kernel) => {
-                if let Self::Stationary { shape, variance, components, ell } = &**kernel {
-                    let (shape, variance, odd) = (*shape, *variance, true);
-                    return dispatch(Stationary {
-                        shape,
-                        variance,
-                        components,
-                        ell,
-                        odd,
-                        points,
-                        range,
-                        at,
-                        out,
-                    });
+                if let Self::Part(part) = &**kernel
+                    && let Some(radial) = part.radial()
+                {
+                    return radial.row(&Row { components: &part.components, points, range, at }, true, out);
                 }
                 let mut values = take(scratch, depth, range.len());
                 let mut opposite = take(scratch, depth + 1, 0);
@@ -253,148 +204,10 @@ impl Vectorised for HalfDifference<'_> {
     }
 }
 
-/// k(z_i, at) of a stationary kernel, or of its odd part.
-struct Stationary<'a> {
-    shape: Shape,
-    variance: f64,
-    components: &'a [usize],
-    ell: &'a [f64],
-    odd: bool,
-    points: &'a Points,
-    range: Range<usize>,
-    at: &'a [f64],
-    out: &'a mut [f64],
-}
-
-impl Vectorised for Stationary<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<S: Simd>(mut self, _: S) {
-        let out = std::mem::take(&mut self.out);
-        if self.fill_by_products(out) {
-            return;
-        }
-        let mut opposite = [0.0; BLOCK];
-        for (block, first) in out.chunks_mut(BLOCK).zip(self.range.clone().step_by(BLOCK)) {
-            self.values::<S>(first, 1.0, block);
-            if self.odd {
-                let opposite = &mut opposite[..block.len()];
-                self.values::<S>(first, -1.0, opposite);
-                block.iter_mut().zip(opposite).for_each(|(a, b)| *a = 0.5 * (*a - *b));
-            }
-        }
-    }
-}
-
-impl Shape {
-    /// The factor a = rate * r of a polynomial in a times exp(-a).
-    fn rate(self) -> Option<f64> {
-        match self {
-            Self::Matern12 => Some(1.0),
-            Self::Matern32 => Some(3f64.sqrt()),
-            Self::Matern52 => Some(5f64.sqrt()),
-            Self::SquaredExponential | Self::RationalQuadratic { .. } => None,
-        }
-    }
-}
-
-impl Stationary<'_> {
-    /// The whole row by products of exponentials, if they are there.
-    #[inline(always)]
-    fn fill_by_products(&self, out: &mut [f64]) -> bool {
-        let (Some(factor), &[c], &[ell]) = (self.shape.rate(), self.components, self.ell) else {
-            return false;
-        };
-        let (rate, center) = (factor / ell, self.at[c]);
-        let Some(known) = self.points.exponentials(c, rate) else { return false };
-        let Some((rising, falling)) = Exponentials::of(center, rate) else { return false };
-        let columns = (
-            &self.points.column(c)[self.range.clone()],
-            &known.rising[self.range.clone()],
-            &known.falling[self.range.clone()],
-        );
-        let variance = self.variance;
-        let polynomial = move |a: f64| match self.shape {
-            Shape::Matern32 => variance * (1.0 + a),
-            Shape::Matern52 => variance * (1.0 + a + a * a / 3.0),
-            _ => variance,
-        };
-        let value = |z: f64, plus: f64, minus: f64, center: f64, rising: f64, falling: f64| {
-            polynomial((rate * (z - center)).abs()) * (plus * falling).min(minus * rising)
-        };
-        let entries = out.iter_mut().zip(columns.0).zip(columns.1.iter().zip(columns.2));
-        if self.odd {
-            for ((out, &z), (&plus, &minus)) in entries {
-                let same = value(z, plus, minus, center, rising, falling);
-                *out = 0.5 * (same - value(z, plus, minus, -center, falling, rising));
-            }
-        } else {
-            for ((out, &z), (&plus, &minus)) in entries {
-                *out = value(z, plus, minus, center, rising, falling);
-            }
-        }
-        true
-    }
-
-    /// k(z_i, sign at) for the points from `first`.
-    #[inline(always)]
-    fn values<S: Simd>(&self, first: usize, sign: f64, out: &mut [f64]) {
-        let variance = self.variance;
-        let matern32 = |a: f64, decay: f64| finite_product(variance * (1.0 + a), decay);
-        let matern52 = |a: f64, decay: f64| finite_product(variance * (1.0 + a + a * a / 3.0), decay);
-        if let (Some(factor), &[c], &[ell]) = (self.shape.rate(), self.components, self.ell) {
-            // Of one component the distance is known without a root.
-            let (center, rate) = (sign * self.at[c], factor / ell);
-            let z = &self.points.column(c)[first..];
-            out.iter_mut().zip(z).for_each(|(out, z)| *out = (rate * (z - center)).abs());
-            return match self.shape {
-                Shape::Matern32 => falling::<S>(out, |a| a, matern32),
-                Shape::Matern52 => falling::<S>(out, |a| a, matern52),
-                _ => falling::<S>(out, |a| a, |_, decay| variance * decay),
-            };
-        }
-        out.fill(0.0);
-        for (&c, ell) in self.components.iter().zip(self.ell) {
-            let (center, inverse) = (sign * self.at[c], 1.0 / ell);
-            for (sum, z) in out.iter_mut().zip(&self.points.column(c)[first..]) {
-                let difference = (z - center) * inverse;
-                *sum += difference * difference;
-            }
-        }
-        match self.shape {
-            Shape::SquaredExponential => falling::<S>(out, |r2| 0.5 * r2, |_, decay| variance * decay),
-            Shape::Matern12 => falling::<S>(out, f64::sqrt, |_, decay| variance * decay),
-            Shape::Matern32 => falling::<S>(out, |r2| (3.0 * r2).sqrt(), matern32),
-            Shape::Matern52 => falling::<S>(out, |r2| (5.0 * r2).sqrt(), matern52),
-            Shape::RationalQuadratic { alpha } => {
-                for r2 in out.iter_mut() {
-                    let value = (-alpha * (*r2 / (2.0 * alpha)).ln_1p()).exp();
-                    *r2 = if value < NEGLIGIBLE { 0.0 } else { variance * value };
-                }
-            }
-        }
-    }
-}
-
-/// Replaces each number of a block by `value(a, exp(-a))` with a = `exponent` of it.
-#[inline(always)]
-fn falling<S: Simd>(block: &mut [f64], exponent: impl Fn(f64) -> f64, value: impl Fn(f64, f64) -> f64) {
-    let (mut a, mut decay) = ([0.0; BLOCK], [0.0; BLOCK]);
-    let n = block.len();
-    let (a, decay) = (&mut a[..n], &mut decay[..n]);
-    for i in 0..n {
-        a[i] = exponent(block[i]);
-    }
-    exp_negative_block::<S>(a, decay);
-    for i in 0..n {
-        block[i] = value(a[i], decay[i]);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Shape;
     use crate::kernel::tests::every_kind;
 
     /// Rows of many points against rows of one and single values, inputs equal for runs of points. Seen failing when a

@@ -315,7 +315,7 @@ fn add_linear_parts(transition: &mut Transition, n_u: usize) {
     let n_x = transition.n_x();
     let variance: Vec<f64> = (0..n_x + n_u).map(|c| if c < n_x { 1.0 / n_x as f64 } else { 1.0 }).collect();
     for kernel in transition.kernels.iter_mut().filter(|kernel| !kernel.is_zero()) {
-        let linear = Kernel::Linear { components: (0..n_x + n_u).collect(), variance: variance.clone() };
+        let linear = Kernel::linear((0..n_x + n_u).collect(), variance.clone());
         *kernel = Kernel::Sum(vec![std::mem::replace(kernel, Kernel::zero()), linear]);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::function::StateFunction;
 use crate::initial::InitialDensity;
+use crate::kernel::KernelFunction;
 use crate::model::prior::PriorDensity;
 use crate::sensor::SensorDensity;
 
@@ -15,6 +16,7 @@ pub struct Functions {
     pub(crate) functions: HashMap<String, Arc<dyn StateFunction>>,
     pub(crate) sensors: HashMap<String, Arc<dyn SensorDensity>>,
     pub(crate) initials: HashMap<String, Arc<dyn InitialDensity>>,
+    pub(crate) kernels: HashMap<String, (Vec<String>, Arc<dyn KernelFunction>)>,
     pub(crate) priors: HashMap<String, Arc<dyn PriorDensity>>,
 }
 
@@ -25,6 +27,7 @@ impl fmt::Debug for Functions {
             .field("functions", &self.functions.keys())
             .field("sensors", &self.sensors.keys())
             .field("initials", &self.initials.keys())
+            .field("kernels", &self.kernels.keys())
             .field("priors", &self.priors.keys())
             .finish()
     }
@@ -54,6 +57,19 @@ impl Functions {
     #[must_use]
     pub fn with_initial(mut self, name: &str, initial: impl InitialDensity + 'static) -> Self {
         self.initials.insert(name.to_owned(), Arc::new(initial));
+        self
+    }
+
+    /// Adds a kernel with the names of its hyper-parameters, for [`crate::model::kernel::UserKernelSpec`].
+    #[must_use]
+    pub fn with_kernel(
+        mut self,
+        name: &str,
+        parameters: &[&str],
+        kernel: impl KernelFunction + 'static,
+    ) -> Self {
+        let parameters = parameters.iter().map(|&name| name.to_owned()).collect();
+        self.kernels.insert(name.to_owned(), (parameters, Arc::new(kernel)));
         self
     }
 

@@ -7,8 +7,24 @@ use super::functions::Functions;
 use super::prior::{Prior, Support};
 use super::scale_prior::ScalePrior;
 use crate::error::Error;
+use crate::kernel::descriptor::KernelParameter;
 
-pub use crate::identity::{Identity, Index, KernelPart, Owner, Quantity, Role, Unit};
+pub use crate::identity::{Identity, Index, KernelNumbers, KernelPart, Owner, Quantity, Role, Unit};
+
+impl From<&KernelParameter> for Role {
+    fn from(parameter: &KernelParameter) -> Self {
+        use crate::kernel::descriptor::Role as InKernel;
+        let role = match parameter.role {
+            InKernel::Amplitude => Self::Amplitude,
+            InKernel::Level => Self::LevelSd,
+            InKernel::LengthScale => Self::LengthScale,
+            InKernel::Period => Self::Period,
+            InKernel::Slope => Self::SlopeSd,
+            InKernel::Shape => Self::Shape,
+        };
+        if role.symbol() == parameter.name { role } else { Self::Named(parameter.name.to_owned()) }
+    }
+}
 
 /// Prior of one entry of theta.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -106,6 +106,12 @@ impl From<LogDensity> for Prior {
     }
 }
 
+impl From<Prior> for Vec<Prior> {
+    fn from(prior: Prior) -> Self {
+        vec![prior]
+    }
+}
+
 impl Prior {
     /// The name of the family as written in a configuration.
     pub fn name(&self) -> &'static str {

@@ -324,14 +324,7 @@ fn distilling_kernel(kernel: &Kernel, cloud: &Target, d: usize, n_x: usize, stre
 
 fn stretched(kernel: &Kernel, stretch: f64) -> Kernel {
     let mut kernel = kernel.clone();
-    match &mut kernel {
-        Kernel::Stationary { ell, .. } => ell.iter_mut().for_each(|ell| *ell *= stretch),
-        Kernel::Sum(parts) | Kernel::Product(parts) => {
-            parts.iter_mut().for_each(|part| *part = stretched(part, stretch));
-        }
-        Kernel::Odd(inner) => **inner = stretched(inner, stretch),
-        Kernel::Periodic { .. } | Kernel::Linear { .. } | Kernel::Constant { .. } => {}
-    }
+    kernel.for_each_part(&mut |part| part.stretch(stretch));
     kernel
 }
 

@@ -96,7 +96,7 @@ impl SparseFunction {
             && self.variance_factor.len() == triangle
             && self.weights.len() == m
             && self.coefficients.len() == m
-            && kernel_fits(&self.kernel, n_z);
+            && self.kernel.parts().all(|part| part.check(n_z).is_ok());
         let numbers =
             self.inducing.iter().chain(&self.chol).chain(&self.variance_factor).chain(&self.weights);
         match fits && numbers.chain(&self.coefficients).chain(&self.slopes).all(|v| v.is_finite()) {
@@ -105,21 +105,6 @@ impl SparseFunction {
                 Err(Error::data(format!("distilled model, state {}: sizes or numbers do not fit", d + 1)))
             }
         }
-    }
-}
-
-fn kernel_fits(kernel: &Kernel, n_z: usize) -> bool {
-    let within =
-        |components: &[usize], n: usize| n == components.len() && components.iter().all(|&c| c < n_z);
-    match kernel {
-        Kernel::Stationary { components, ell, .. } => within(components, ell.len()),
-        Kernel::Periodic { components, ell, period, .. } => {
-            within(components, ell.len()) && period.len() == ell.len()
-        }
-        Kernel::Linear { components, variance } => within(components, variance.len()),
-        Kernel::Constant { .. } => true,
-        Kernel::Sum(parts) | Kernel::Product(parts) => parts.iter().all(|part| kernel_fits(part, n_z)),
-        Kernel::Odd(kernel) => kernel_fits(kernel, n_z),
     }
 }
 

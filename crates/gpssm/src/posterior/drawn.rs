@@ -77,8 +77,8 @@ impl FunctionDraw {
                 Kind::Basis { .. } => DrawnBlock::Weights { weights: block.draw_weights(rng) },
                 Kind::Exact { kernels, factor, whitened } => {
                     let n_z = points.n_components();
-                    let mut priors: Vec<PriorDraw> =
-                        kernels.iter().map(|kernel| PriorDraw::new(kernel, n_z, n_waves, rng)).collect();
+                    let draw = |kernel| PriorDraw::new(kernel, n_z, n_waves, rng);
+                    let mut priors: Vec<PriorDraw> = kernels.iter().map(draw).collect::<Result<_, _>>()?;
                     // g(Z) + e, ordered (pair, dimension).
                     let order = whitened.len();
                     let mut v = vec![0.0; padded(order)];

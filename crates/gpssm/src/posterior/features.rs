@@ -14,9 +14,10 @@ use std::f64::consts::PI;
 
 use pulp::Simd;
 use rand::{Rng, RngExt};
-use rand_distr::{ChiSquared, Distribution, Gamma, Poisson, StandardNormal};
+use rand_distr::StandardNormal;
 
-use crate::kernel::{Kernel, Shape};
+use crate::error::Error;
+use crate::kernel::Kernel;
 use crate::linalg::simd::{Vectorised, dispatch, multiply_add};
 use crate::points::Points;
 
@@ -48,19 +49,22 @@ struct Term<'a> {
     variance: f64,
     odd: bool,
     monomial: Vec<usize>,
-    stationary: Vec<&'a Kernel>,
+    stationary: Vec<&'a crate::kernel::Part>,
 }
 
 fn expand(kernel: &Kernel) -> Vec<Term<'_>> {
     let one = |variance: f64| Term { variance, odd: false, monomial: Vec::new(), stationary: Vec::new() };
     match kernel {
-        Kernel::Stationary { variance, .. } | Kernel::Periodic { variance, .. } => {
-            vec![Term { stationary: vec![kernel], ..one(*variance) }]
-        }
-        Kernel::Linear { components, variance } => {
-            components.iter().zip(variance).map(|(&c, v)| Term { monomial: vec![c], ..one(*v) }).collect()
-        }
-        Kernel::Constant { variance } => vec![one(*variance)],
+        Kernel::Part(part) => match part.features() {
+            Some(features) => features
+                .into_iter()
+                .map(|feature| Term {
+                    monomial: feature.component.into_iter().collect(),
+                    ..one(feature.variance)
+                })
+                .collect(),
+            None => vec![Term { stationary: vec![part], ..one(part.variance()) }],
+        },
         Kernel::Sum(parts) => parts.iter().flat_map(expand).collect(),
         Kernel::Odd(kernel) => expand(kernel).into_iter().map(|term| Term { odd: true, ..term }).collect(),
         Kernel::Product(parts) => parts.iter().fold(vec![one(1.0)], |terms, part| {
@@ -85,44 +89,22 @@ fn expand(kernel: &Kernel) -> Vec<Term<'_>> {
     }
 }
 
-/// Adds a frequency from the spectral distribution of a stationary kernel to `omega`, one for each component of z.
-fn add_frequency<R: Rng + ?Sized>(kernel: &Kernel, rng: &mut R, omega: &mut [f64]) {
-    let normal = |rng: &mut R| rng.sample::<f64, _>(StandardNormal);
-    match kernel {
-        Kernel::Stationary { shape, components, ell, .. } => {
-            // Student-t directions for Matern kernels, a gamma mixture of normals for the rational quadratic.
-            let student = |dof: f64, rng: &mut R| {
-                ChiSquared::new(dof).map_or(1.0, |chi: ChiSquared<f64>| (dof / chi.sample(rng)).sqrt())
-            };
-            let stretch = match shape {
-                Shape::SquaredExponential => 1.0,
-                Shape::Matern12 => student(1.0, rng),
-                Shape::Matern32 => student(3.0, rng),
-                Shape::Matern52 => student(5.0, rng),
-                Shape::RationalQuadratic { alpha } => {
-                    Gamma::new(*alpha, 1.0 / alpha).map_or(1.0, |gamma: Gamma<f64>| gamma.sample(rng).sqrt())
-                }
-            };
-            for (&c, ell) in components.iter().zip(ell) {
-                omega[c] += stretch * normal(rng) / ell;
-            }
-        }
-        Kernel::Periodic { components, ell, period, .. } => {
-            // exp((cos a - 1) / ell^2) = sum_k P(k) cos(k a), P the difference of two Poisson variates.
-            for ((&c, ell), period) in components.iter().zip(ell).zip(period) {
-                let rate = (0.5 / (ell * ell)).min(1e12);
-                let mut count =
-                    || Poisson::new(rate).map_or(0.0, |poisson: Poisson<f64>| poisson.sample(rng));
-                omega[c] += 2.0 * PI * (count() - count()) / period;
-            }
-        }
-        _ => {}
-    }
+/// For a kernel that is neither stationary nor of finitely many features.
+fn no_waves(kind: &str) -> Error {
+    let message = format!(
+        "functions with the {kind} kernel cannot be drawn as sums of waves: use a basis of inducing inputs, such as fic(30)"
+    );
+    Error::model("kernel", message)
 }
 
 impl PriorDraw {
     /// A draw with `n_waves` waves for each product of stationary kernels.
-    pub(crate) fn new<R: Rng + ?Sized>(kernel: &Kernel, n_z: usize, n_waves: usize, rng: &mut R) -> Self {
+    pub(crate) fn new<R: Rng>(
+        kernel: &Kernel,
+        n_z: usize,
+        n_waves: usize,
+        rng: &mut R,
+    ) -> Result<Self, Error> {
         let parts = expand(kernel).into_iter().map(|term| {
             let mut part = Part {
                 monomial: term.monomial,
@@ -136,11 +118,13 @@ impl PriorDraw {
             };
             if term.stationary.is_empty() {
                 part.constant = term.variance.sqrt() * rng.sample::<f64, _>(StandardNormal);
-                return part;
+                return Ok(part);
             }
             let mut by_wave = vec![0.0; n_waves * n_z];
             for omega in by_wave.chunks_exact_mut(n_z) {
-                term.stationary.iter().for_each(|kernel| add_frequency(kernel, rng, omega));
+                if let Some(part) = term.stationary.iter().find(|part| !part.add_frequency(rng, omega)) {
+                    return Err(no_waves(part.kind.title()));
+                }
                 part.phase.push(rng.random_range(0.0..2.0 * PI));
                 let scale = (2.0 * term.variance / n_waves as f64).sqrt();
                 part.amplitude.push(scale * rng.sample::<f64, _>(StandardNormal));
@@ -151,9 +135,9 @@ impl PriorDraw {
                 part.omega.extend(by_wave.chunks_exact(n_z).map(|omega| omega[c]));
             }
             part.angle = vec![0.0; n_waves];
-            part
+            Ok(part)
         });
-        Self { parts: parts.collect() }
+        Ok(Self { parts: parts.collect::<Result<_, _>>()? })
     }
 
     /// Adds g(z_i) to `out[i * stride + offset]`.
@@ -251,8 +235,7 @@ mod tests {
     /// twice the degrees of freedom, with the phase left out, and with one Poisson variate for a periodic kernel.
     #[test]
     fn covariance_over_draws_is_the_kernel() {
-        let periodic =
-            Kernel::Periodic { variance: 0.7, components: vec![1], ell: vec![0.9], period: vec![1.7] };
+        let periodic = Kernel::periodic(vec![1], 0.7, &[0.9], &[1.7]);
         let mut kernels = shapes_and_compositions();
         kernels.push(periodic);
         let rows = [[0.2, -0.5], [0.9, 0.4], [-1.0, 1.1]];
@@ -263,7 +246,7 @@ mod tests {
             for i in 0..n {
                 let mut rng = stream(5, 0, Purpose::Posterior, k as u64, i);
                 let mut f = [0.0; 3];
-                PriorDraw::new(kernel, 2, 8, &mut rng).add(&z, 1, 0, &mut f);
+                PriorDraw::new(kernel, 2, 8, &mut rng).unwrap().add(&z, 1, 0, &mut f);
                 for (a, b) in (0..3).flat_map(|a| (0..3).map(move |b| (a, b))) {
                     let product = f[a] * f[b];
                     sums[a][b].0 += product;

@@ -1,8 +1,8 @@
 //! The declared size of a state sets default priors and the units inside, never the model: with every prior
 //! given, the draws are the same with and without it.
 
+use gpssm::kernel::SQUARED_EXPONENTIAL;
 use gpssm::mcmc::sink::ChainDraws;
-use gpssm::model::kernel::StationarySpec;
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
     FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
@@ -17,9 +17,8 @@ fn around(median: f64) -> Prior {
 }
 
 fn model(sensor: SensorSpec, scale: Option<f64>, standardise: bool) -> Model {
-    let stationary =
-        StationarySpec { sigma_f: Some(around(1.0)), ell: vec![around(1.0)], active: Some(vec!["x".into()]) };
-    let kernel = KernelSpec::SquaredExponential(stationary);
+    let kernel = KernelSpec::new(&SQUARED_EXPONENTIAL).on(&["x"]);
+    let kernel = kernel.with("sigma_f", around(1.0)).with("ell", around(1.0));
     let transition = TransitionSpec::Gp { kernel, mean: FunctionSpec::Identity };
     Model {
         states: vec![StateSpec { transition, scale }],

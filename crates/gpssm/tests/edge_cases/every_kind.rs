@@ -1,7 +1,7 @@
 //! Every family of sensor and every kind of kernel, prior and transition, end to end.
 
+use gpssm::kernel::{CONSTANT, KERNELS, LINEAR, MATERN32, MATERN52, PERIODIC, SQUARED_EXPONENTIAL};
 use gpssm::model::covariance_prior::CovariancePrior;
-use gpssm::model::kernel::{ConstantSpec, LinearSpec, PeriodicSpec, RationalQuadraticSpec, StationarySpec};
 use gpssm::model::spec::{
     FunctionSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec, Value,
 };
@@ -19,38 +19,29 @@ fn outputs(y: impl Fn(usize) -> f64) -> Sequence {
 
 #[test]
 fn every_kernel_runs() {
-    let plain = StationarySpec::default;
-    let active = |names: &[&str]| Some(names.iter().map(|n| n.to_string()).collect());
-    let on = |names: &[&str]| StationarySpec { active: active(names), ..plain() };
-    let periodic = || KernelSpec::Periodic(PeriodicSpec::default());
-    for (name, kernel) in [
-        ("squared exponential", KernelSpec::SquaredExponential(plain())),
-        ("Matern 1/2", KernelSpec::Matern12(plain())),
-        ("Matern 3/2", KernelSpec::Matern32(plain())),
-        ("Matern 5/2", KernelSpec::Matern52(plain())),
-        ("rational quadratic", KernelSpec::RationalQuadratic(RationalQuadraticSpec::default())),
-        ("periodic", periodic()),
-        ("linear", KernelSpec::Linear(LinearSpec::default())),
-        ("constant", KernelSpec::Constant(ConstantSpec::default())),
+    let plain = KERNELS.iter().map(|kernel| (kernel.title, KernelSpec::new(kernel)));
+    let periodic = || KernelSpec::new(&PERIODIC);
+    let composed = [
         ("default", KernelSpec::default()),
         (
             "additive",
             KernelSpec::Sum(vec![
-                KernelSpec::Matern32(on(&["x"])),
-                KernelSpec::SquaredExponential(on(&["u1"])),
-                KernelSpec::Linear(LinearSpec::default()),
-                KernelSpec::Constant(ConstantSpec::default()),
+                KernelSpec::new(&MATERN32).on(&["x"]),
+                KernelSpec::new(&SQUARED_EXPONENTIAL).on(&["u1"]),
+                KernelSpec::new(&LINEAR),
+                KernelSpec::new(&CONSTANT),
             ]),
         ),
-        ("odd", KernelSpec::Odd(Box::new(KernelSpec::Sum(vec![KernelSpec::Matern32(plain()), periodic()])))),
+        ("odd", KernelSpec::Odd(Box::new(KernelSpec::Sum(vec![KernelSpec::new(&MATERN32), periodic()])))),
         (
             "product of sums",
             KernelSpec::Product(vec![
-                KernelSpec::Sum(vec![KernelSpec::Matern52(on(&["x1"])), periodic()]),
-                KernelSpec::SquaredExponential(on(&["u"])),
+                KernelSpec::Sum(vec![KernelSpec::new(&MATERN52).on(&["x1"]), periodic()]),
+                KernelSpec::new(&SQUARED_EXPONENTIAL).on(&["u"]),
             ]),
         ),
-    ] {
+    ];
+    for (name, kernel) in plain.chain(composed) {
         let transition = TransitionSpec::Gp { kernel, mean: FunctionSpec::Identity };
         let states = vec![StateSpec { transition, scale: None }];
         assert_runs(Model { states, ..Model::observed(1, 1) }, record(ROWS), &short(), name);

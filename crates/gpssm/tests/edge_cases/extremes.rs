@@ -1,6 +1,6 @@
 //! Numbers at the ends of the range.
 
-use gpssm::model::kernel::StationarySpec;
+use gpssm::kernel::{Descriptor, MATERN12, MATERN52, SQUARED_EXPONENTIAL};
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
     FunctionSpec, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec,
@@ -41,8 +41,8 @@ fn tiny_noise_runs() {
     assert_no_nan(&run(&problem, &short()).unwrap(), "r = 1e12");
 }
 
-fn stationary(sigma_f: f64, ell: f64) -> StationarySpec {
-    StationarySpec { sigma_f: Some(fixed(sigma_f)), ell: vec![fixed(ell)], active: None }
+fn stationary(kind: &'static Descriptor, sigma_f: f64, ell: f64) -> KernelSpec {
+    KernelSpec::new(kind).with("sigma_f", fixed(sigma_f)).with("ell", fixed(ell))
 }
 
 fn with_kernel(kernel: KernelSpec) -> Model {
@@ -53,9 +53,9 @@ fn with_kernel(kernel: KernelSpec) -> Model {
 #[test]
 fn extreme_length_scales_run() {
     for ell in [1e-8, 1e-4, 1e4, 1e8] {
-        for kernel in [KernelSpec::SquaredExponential, KernelSpec::Matern12, KernelSpec::Matern52] {
+        for kernel in [&SQUARED_EXPONENTIAL, &MATERN12, &MATERN52] {
             assert_runs(
-                with_kernel(kernel(stationary(1.0, ell))),
+                with_kernel(stationary(kernel, 1.0, ell)),
                 record(15),
                 &short(),
                 &format!("ell = {ell}"),
@@ -67,7 +67,7 @@ fn extreme_length_scales_run() {
 #[test]
 fn extreme_signals_run() {
     for sigma_f in [1e-12, 1e-6, 1e6, 1e12] {
-        let kernel = KernelSpec::SquaredExponential(stationary(sigma_f, 1.0));
+        let kernel = stationary(&SQUARED_EXPONENTIAL, sigma_f, 1.0);
         assert_runs(with_kernel(kernel), record(15), &short(), &format!("sigma_f = {sigma_f}"));
     }
 }
@@ -76,7 +76,7 @@ fn extreme_signals_run() {
 #[test]
 fn singular_covariances_end_in_finite_draws_or_a_clear_error() {
     for (sigma_f, ell, q) in [(1e6, 1e4, 1e-9), (1e8, 1e8, 1e-8)] {
-        let mut model = with_kernel(KernelSpec::SquaredExponential(stationary(sigma_f, ell)));
+        let mut model = with_kernel(stationary(&SQUARED_EXPONENTIAL, sigma_f, ell));
         model.process_noise = process_sd(q);
         let problem = problem(model, record(15)).unwrap();
         match crate::run(&problem, &short()) {
@@ -89,7 +89,7 @@ fn singular_covariances_end_in_finite_draws_or_a_clear_error() {
 #[test]
 fn kernel_scales_must_be_positive() {
     let refused = |sigma_f: f64, ell: f64, expected: &str| {
-        let model = with_kernel(KernelSpec::SquaredExponential(stationary(sigma_f, ell)));
+        let model = with_kernel(stationary(&SQUARED_EXPONENTIAL, sigma_f, ell));
         assert_refused(problem(model, record(5)), expected);
     };
     let positive = "must be positive: give it a prior on positive numbers";

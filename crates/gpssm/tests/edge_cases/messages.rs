@@ -1,8 +1,8 @@
 //! Every error says what is wrong and where.
 
+use gpssm::kernel::{LINEAR, SQUARED_EXPONENTIAL};
 use gpssm::linalg::dense::NotPositiveDefinite;
 use gpssm::model::covariance_prior::CovariancePrior;
-use gpssm::model::kernel::{LinearSpec, StationarySpec};
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
     FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
@@ -79,37 +79,35 @@ fn shapes_that_do_not_fit_are_named() {
 
 #[test]
 fn kernels_that_do_not_fit_are_named() {
-    let stationary = |active: Option<Vec<String>>, ell: Vec<Prior>| {
-        KernelSpec::SquaredExponential(StationarySpec { active, ell, sigma_f: None })
-    };
+    let stationary = || KernelSpec::new(&SQUARED_EXPONENTIAL);
     for name in ["x2", "u0", "v", "x1.5", ""] {
         refused(
-            |m| m.states = gp(stationary(Some(vec![name.into()]), vec![]), FunctionSpec::Identity),
+            |m| m.states = gp(stationary().on(&[name]), FunctionSpec::Identity),
             &format!(
                 "model: states[0].kernel.active: there is no component \"{name}\": name x, u, x1..x1 or u1..u1"
             ),
         );
     }
     refused(
-        |m| m.states = gp(stationary(Some(vec![]), vec![]), FunctionSpec::Identity),
+        |m| m.states = gp(stationary().on(&[]), FunctionSpec::Identity),
         "model: states[0].kernel.active: names no component",
     );
     refused(
-        |m| m.states = gp(stationary(None, vec![fixed(1.0); 3]), FunctionSpec::Identity),
+        |m| m.states = gp(stationary().with("ell", vec![fixed(1.0); 3]), FunctionSpec::Identity),
         "model: f1.se.ell: 3 priors where none, one or 2 are expected",
     );
     let positive = "must be positive: give it a prior on positive numbers";
     refused(
         |m| {
             let prior = Prior::Normal { mean: 1.0, sd: 1.0 };
-            m.states = gp(stationary(None, vec![prior]), FunctionSpec::Identity);
+            m.states = gp(stationary().with("ell", prior), FunctionSpec::Identity);
         },
         &format!("model: f1.se.ell[x1]: {positive}"),
     );
     refused(
         |m| {
             let sigma = vec![Prior::Uniform { low: -1.0, high: 1.0 }];
-            m.states = gp(KernelSpec::Linear(LinearSpec { sigma, active: None }), FunctionSpec::Identity);
+            m.states = gp(KernelSpec::new(&LINEAR).with("sigma", sigma), FunctionSpec::Identity);
         },
         &format!("model: f1.linear.sigma[x1]: {positive}"),
     );

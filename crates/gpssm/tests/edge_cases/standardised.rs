@@ -1,9 +1,9 @@
 //! Standardisation is invisible where every prior is given: the same seed gives the same draws, in original
 //! units, with and without it. (The linear kernel and the zero mean are excepted: they are about the middle of the data.)
 
+use gpssm::kernel::{CONSTANT, MATERN32, PERIODIC, RATIONAL_QUADRATIC, SQUARED_EXPONENTIAL};
 use gpssm::mcmc::sink::ChainDraws;
 use gpssm::model::covariance_prior::CovariancePrior;
-use gpssm::model::kernel::{ConstantSpec, PeriodicSpec, RationalQuadraticSpec, StationarySpec};
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
     FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
@@ -22,34 +22,21 @@ fn learned(mean: f64, sd: f64) -> Value {
 }
 
 fn states() -> Vec<StateSpec> {
-    let active = |names: &[&str]| Some(names.iter().map(|n| n.to_string()).collect());
+    let smooth =
+        |kind, name, sigma_f: f64| KernelSpec::new(kind).on(&[name]).with("sigma_f", around(sigma_f));
+    let periodic = KernelSpec::new(&PERIODIC).on(&["x1"]);
     let first = KernelSpec::Sum(vec![
-        KernelSpec::Matern32(StationarySpec {
-            active: active(&["x"]),
-            sigma_f: Some(around(3.0)),
-            ell: vec![around(5.0), around(20.0)],
-        }),
+        smooth(&MATERN32, "x", 3.0).with("ell", vec![around(5.0), around(20.0)]),
         KernelSpec::Product(vec![
-            KernelSpec::SquaredExponential(StationarySpec {
-                active: active(&["u1"]),
-                sigma_f: Some(around(2.0)),
-                ell: vec![around(10.0)],
-            }),
-            KernelSpec::Periodic(PeriodicSpec {
-                active: active(&["x1"]),
-                sigma_f: None,
-                ell: vec![around(1.0)],
-                period: vec![around(12.0)],
-            }),
+            smooth(&SQUARED_EXPONENTIAL, "u1", 2.0).with("ell", around(10.0)),
+            periodic.with("ell", around(1.0)).with("period", around(12.0)),
         ]),
-        KernelSpec::Constant(ConstantSpec { sigma: Some(around(1.0)) }),
+        KernelSpec::new(&CONSTANT).with("sigma", around(1.0)),
     ]);
-    let second = KernelSpec::RationalQuadratic(RationalQuadraticSpec {
-        active: None,
-        sigma_f: Some(around(30.0)),
-        ell: vec![around(5.0), around(60.0), around(20.0)],
-        alpha: Some(around(1.0)),
-    });
+    let second = KernelSpec::new(&RATIONAL_QUADRATIC)
+        .with("sigma_f", around(30.0))
+        .with("ell", vec![around(5.0), around(60.0), around(20.0)])
+        .with("alpha", around(1.0));
     let linear = FunctionSpec::Linear {
         a: vec![learned(0.8, 0.2); 2],
         b: vec![learned(0.1, 0.1)],

@@ -1,7 +1,7 @@
 //! Declared sign changes: refused where they do not hold, oriented where they do.
 
+use gpssm::kernel::{CONSTANT, MATERN12};
 use gpssm::model::covariance_prior::CovariancePrior;
-use gpssm::model::kernel::{ConstantSpec, StationarySpec};
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
     FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
@@ -203,10 +203,7 @@ fn hidden_states_are_accepted() {
 /// Kernels with an offset are even in x at fixed u; all of ours are.
 #[test]
 fn even_kernels_are_accepted() {
-    let kernel = KernelSpec::Sum(vec![
-        KernelSpec::Matern12(StationarySpec::default()),
-        KernelSpec::Constant(ConstantSpec::default()),
-    ]);
+    let kernel = KernelSpec::Sum(vec![KernelSpec::new(&MATERN12), KernelSpec::new(&CONSTANT)]);
     let mean = FunctionSpec::User(named("odd", &[]));
     let states = vec![StateSpec { transition: TransitionSpec::Gp { kernel, mean }, scale: None }];
     assert!(make(Model { states, ..squared() }).is_ok());

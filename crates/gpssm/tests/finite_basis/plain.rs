@@ -11,7 +11,7 @@ use gpssm::dynamics::transition::Transition;
 use gpssm::kernel::{Kernel, Shape};
 use gpssm_dev::dense::{cholesky, dot, log_gaussian, whiten};
 use gpssm_dev::normal;
-use gpssm_dev::reference::{function_value, kernel_value};
+use gpssm_dev::reference::{function_value, kernel_value, named, radial};
 use rand::rngs::ChaCha8Rng;
 use statrs::function::gamma::gamma;
 
@@ -27,10 +27,13 @@ pub enum Plain {
 fn split(kernel: &Kernel, z: &[f64], phi: &mut Vec<f64>, rest: &mut Vec<Kernel>) {
     match kernel {
         Kernel::Sum(parts) => parts.iter().for_each(|part| split(part, z, phi, rest)),
-        Kernel::Linear { components, variance } => {
-            phi.extend(components.iter().zip(variance).map(|(&c, variance)| variance.sqrt() * z[c]));
-        }
-        Kernel::Constant { variance } => phi.push(variance.sqrt()),
+        Kernel::Part(part) => match named(part) {
+            ("linear", components, variance) => {
+                phi.extend(components.iter().zip(variance).map(|(&c, variance)| variance.sqrt() * z[c]));
+            }
+            ("constant", _, variance) => phi.push(variance[0].sqrt()),
+            _ => rest.push(kernel.clone()),
+        },
         other => rest.push(other.clone()),
     }
 }
@@ -111,16 +114,16 @@ impl Plain {
             }
             Self::Hilbert { center, half_width, n } => {
                 for kernel in rest {
-                    let Kernel::Stationary { shape, variance, components, ell } = kernel else {
-                        panic!("no spectral density")
-                    };
+                    let Kernel::Part(part) = &kernel else { panic!("no spectral density") };
+                    let components = &part.components;
+                    let (shape, variance, ell) = radial(part).expect("a kernel with a spectral density");
                     let l: Vec<f64> = components.iter().map(|&c| half_width[c]).collect();
                     let at: Vec<f64> = components.iter().map(|&c| z[c] - center[c]).collect();
                     let inside = at.iter().zip(&l).all(|(z, l)| z.abs() < *l);
                     for index in multi_indices(&l, *n) {
                         let omega: Vec<f64> =
                             index.iter().zip(&l).map(|(&j, l)| PI * j as f64 / (2.0 * l)).collect();
-                        let mut psi = spectral_density(shape, variance, &ell, &omega).sqrt();
+                        let mut psi = spectral_density(shape, variance, ell, &omega).sqrt();
                         for c in 0..l.len() {
                             psi *= (omega[c] * (at[c] + l[c])).sin() / l[c].sqrt();
                         }

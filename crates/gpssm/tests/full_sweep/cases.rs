@@ -1,7 +1,7 @@
 //! Models whose full sweeps are tested: every kind of hyper-parameter and every way it is drawn.
 
+use gpssm::kernel::SQUARED_EXPONENTIAL;
 use gpssm::model::covariance_prior::CovariancePrior;
-use gpssm::model::kernel::StationarySpec;
 use gpssm::model::parameters::ParameterTable;
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
@@ -92,8 +92,7 @@ fn fixed(value: f64) -> Prior {
 }
 
 fn gp(sigma_f: Prior, ell: Prior, mean: FunctionSpec) -> StateSpec {
-    let stationary = StationarySpec { sigma_f: Some(sigma_f), ell: vec![ell], active: None };
-    let kernel = KernelSpec::SquaredExponential(stationary);
+    let kernel = KernelSpec::new(&SQUARED_EXPONENTIAL).with("sigma_f", sigma_f).with("ell", ell);
     StateSpec { transition: TransitionSpec::Gp { kernel, mean }, scale: None }
 }
 

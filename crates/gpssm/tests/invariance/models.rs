@@ -73,7 +73,7 @@ pub fn planar(noise: ProcessNoise) -> StateSpace {
                 Kernel::squared_exponential(1.5, &[1.0, 2.0, 1.5]),
                 Kernel::Sum(vec![
                     Kernel::stationary(Shape::Matern32, 1.0, &[1.5, 1.0, 2.0]),
-                    Kernel::Linear { components: vec![0], variance: vec![0.3] },
+                    Kernel::linear(vec![0], vec![0.3]),
                 ]),
             ],
             means: vec![

@@ -4,8 +4,8 @@
 //! so that all together is one draw from the joint prior. The unit of the z-scores is the data set: its points share f.
 //! Seen failing with the process noise added to the intervals of f, and with the between-draw part of the mixture left out.
 
+use gpssm::kernel::SQUARED_EXPONENTIAL;
 use gpssm::mcmc::settings::StartSettings;
-use gpssm::model::kernel::StationarySpec;
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{FunctionSpec, ProcessNoiseSpec};
 use gpssm::posterior::WeightedDraw;
@@ -26,11 +26,7 @@ const NOISE: f64 = 1e-8;
 
 fn model() -> Model {
     let prior = |median: f64| Prior::LogNormal { median, sigma: 0.4 };
-    let kernel = KernelSpec::SquaredExponential(StationarySpec {
-        active: None,
-        sigma_f: Some(prior(1.0)),
-        ell: vec![prior(1.0)],
-    });
+    let kernel = KernelSpec::new(&SQUARED_EXPONENTIAL).with("sigma_f", prior(1.0)).with("ell", prior(1.0));
     let mut model = scalar(kernel, FunctionSpec::Zero, 0.3, 0.2, 0);
     model.process_noise = ProcessNoiseSpec::Diagonal(vec![ScalePrior::on_sd(prior(0.3))]);
     model

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use gpssm::dynamics::basis::features::BasisChoice;
 use gpssm::dynamics::basis::fourier::FourierChoice;
 use gpssm::dynamics::basis::hilbert::HilbertChoice;
+use gpssm::kernel::{CONSTANT, LINEAR, MATERN32, MATERN52, PERIODIC, SQUARED_EXPONENTIAL};
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::kernel::{ConstantSpec, LinearSpec, PeriodicSpec, StationarySpec};
 use gpssm::model::spec::{
     FunctionRef, FunctionSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
     TransitionSpec, Value,
@@ -57,13 +57,9 @@ fn functions() -> Functions {
 /// Two states and one input; the second kernel is composed.
 fn model(full: bool, sensor: SensorSpec) -> Model {
     let composed = KernelSpec::Sum(vec![
-        KernelSpec::Matern32(StationarySpec {
-            active: None,
-            sigma_f: Some(fixed(0.8)),
-            ell: vec![fixed(1.3)],
-        }),
-        KernelSpec::Linear(LinearSpec { active: None, sigma: vec![fixed(0.3)] }),
-        KernelSpec::Constant(ConstantSpec { sigma: Some(fixed(0.2)) }),
+        KernelSpec::new(&MATERN32).with("sigma_f", fixed(0.8)).with("ell", fixed(1.3)),
+        KernelSpec::new(&LINEAR).with("sigma", fixed(0.3)),
+        KernelSpec::new(&CONSTANT).with("sigma", fixed(0.2)),
     ]);
     let gp = |kernel, mean| StateSpec { transition: TransitionSpec::Gp { kernel, mean }, scale: None };
     Model {
@@ -311,21 +307,17 @@ fn every_use_of_every_model_is_finite() {
 #[test]
 fn kernels_without_a_basis_have_functions_to_draw() {
     let stationary =
-        |ell: f64| StationarySpec { active: None, sigma_f: Some(fixed(0.9)), ell: vec![fixed(ell)] };
-    let periodic = KernelSpec::Periodic(PeriodicSpec {
-        active: Some(vec!["u".into()]),
-        sigma_f: Some(fixed(1.0)),
-        ell: vec![fixed(1.0)],
-        period: vec![fixed(4.0)],
-    });
-    let linear = KernelSpec::Linear(LinearSpec { active: Some(vec!["x1".into()]), sigma: vec![fixed(0.5)] });
-    let product = KernelSpec::Product(vec![KernelSpec::SquaredExponential(stationary(2.0)), periodic]);
+        |kind, ell: f64| KernelSpec::new(kind).with("sigma_f", fixed(0.9)).with("ell", fixed(ell));
+    let periodic = KernelSpec::new(&PERIODIC)
+        .on(&["u"])
+        .with("sigma_f", fixed(1.0))
+        .with("ell", fixed(1.0))
+        .with("period", fixed(4.0));
+    let linear = KernelSpec::new(&LINEAR).on(&["x1"]).with("sigma", fixed(0.5));
+    let product = KernelSpec::Product(vec![stationary(&SQUARED_EXPONENTIAL, 2.0), periodic]);
     let mut model = model(false, linear_sensor());
     model.states[0].transition = TransitionSpec::Gp {
-        kernel: KernelSpec::Sum(vec![
-            product,
-            KernelSpec::Product(vec![linear, KernelSpec::Matern52(stationary(3.0))]),
-        ]),
+        kernel: KernelSpec::Sum(vec![product, KernelSpec::Product(vec![linear, stationary(&MATERN52, 3.0)])]),
         mean: FunctionSpec::Zero,
     };
     let posterior = posterior(model, DynamicsSpec::Exact);

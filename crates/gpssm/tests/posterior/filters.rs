@@ -1,6 +1,6 @@
 //! Filters and smoothers against Kalman answers: with a linear kernel f is a random slope.
 
-use gpssm::model::kernel::LinearSpec;
+use gpssm::kernel::LINEAR;
 use gpssm::model::spec::FunctionSpec;
 use gpssm::posterior::online::{OnlineFilter, OnlineOptions};
 use gpssm::posterior::simulate::Initial;
@@ -16,7 +16,7 @@ const TRAINING: [f64; 5] = [1.0, 0.4, 0.6, -0.3, 0.2];
 const NEW: [f64; 8] = [0.9, 0.8, f64::NAN, 0.5, -0.1, 0.4, 0.2, -0.6];
 
 fn posterior() -> Posterior {
-    let kernel = KernelSpec::Linear(LinearSpec { active: None, sigma: vec![fixed(SLOPE_SD)] });
+    let kernel = KernelSpec::new(&LINEAR).with("sigma", fixed(SLOPE_SD));
     single(scalar(kernel, FunctionSpec::Zero, Q, R, 0), &Functions::new(), &TRAINING, Vec::new())
 }
 

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use gpssm::dynamics::basis::features::BasisChoice;
+use gpssm::kernel::Descriptor;
 use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::kernel::StationarySpec;
 use gpssm::model::spec::{FunctionSpec, InitialSpec, ProcessNoiseSpec, StateSpec, TransitionSpec};
 use gpssm::posterior::WeightedDraw;
 use gpssm::posterior::predict::Target;
@@ -21,17 +21,9 @@ use super::models::fixed;
 fn posterior(case: &Case, fic: bool, standardise: bool) -> Posterior {
     let n_u = case.u.as_ref().map_or(0, |u| u[0].len());
     let kernel = |d: usize| {
-        let spec = StationarySpec {
-            active: None,
-            sigma_f: Some(fixed(case.var[d].sqrt())),
-            ell: case.ell[d].iter().map(|ell| fixed(*ell)).collect(),
-        };
-        match case.kind.as_str() {
-            "se" => KernelSpec::SquaredExponential(spec),
-            "matern12" => KernelSpec::Matern12(spec),
-            "matern32" => KernelSpec::Matern32(spec),
-            _ => KernelSpec::Matern52(spec),
-        }
+        let kind = Descriptor::in_text(&case.kind).unwrap();
+        let ell: Vec<_> = case.ell[d].iter().map(|ell| fixed(*ell)).collect();
+        KernelSpec::new(kind).with("sigma_f", fixed(case.var[d].sqrt())).with("ell", ell)
     };
     let state = |d: usize| StateSpec {
         transition: TransitionSpec::Gp { kernel: kernel(d), mean: FunctionSpec::Identity },

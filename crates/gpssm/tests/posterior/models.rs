@@ -1,6 +1,6 @@
 //! Small models with known numbers, and draws of them.
 
-use gpssm::model::kernel::StationarySpec;
+use gpssm::kernel::SQUARED_EXPONENTIAL;
 use gpssm::model::scale_prior::ScalePrior;
 use gpssm::model::spec::{
     FunctionSpec, InitialSpec, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec,
@@ -13,11 +13,9 @@ pub fn fixed(value: f64) -> Prior {
 }
 
 pub fn squared_exponential(sigma_f: f64, ell: &[f64]) -> KernelSpec {
-    KernelSpec::SquaredExponential(StationarySpec {
-        active: None,
-        sigma_f: Some(fixed(sigma_f)),
-        ell: ell.iter().map(|ell| fixed(*ell)).collect(),
-    })
+    KernelSpec::new(&SQUARED_EXPONENTIAL)
+        .with("sigma_f", fixed(sigma_f))
+        .with("ell", ell.iter().map(|ell| fixed(*ell)).collect::<Vec<_>>())
 }
 
 pub fn scales(sd: &[f64]) -> Vec<ScalePrior> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::fourier::FourierBasis;
 use super::hilbert::HilbertBasis;
 use super::inducing::InducingBasis;
-use crate::kernel::Kernel;
+use crate::kernel::{KERNELS, Kernel};
 use crate::linalg::dense::NotPositiveDefinite;
 use crate::linalg::simd::dot;
 use crate::points::Points;
@@ -39,28 +39,31 @@ impl BasisChoice {
 pub enum BasisError {
     /// Only some kernels have a spectral density of their own.
     #[error(
-        "the {kind} kernel has no spectral density here: use squared exponential or Matern 1/2, 3/2, 5/2, or a \
-         basis of inducing inputs"
+        "the {kind} kernel has no spectral density here: use {}, or a basis of inducing inputs",
+        with_density()
     )]
     NoSpectralDensity {
         /// The kernel.
-        kind: &'static str,
+        kind: String,
     },
     /// The covariance of the inducing inputs is singular.
     #[error("inducing inputs: {0}")]
     Numerical(#[from] NotPositiveDefinite),
 }
 
+/// The kernels with a spectral density.
+fn with_density() -> String {
+    let names = KERNELS.iter().filter(|kernel| kernel.has_spectral_density()).map(|kernel| kernel.short);
+    names.collect::<Vec<_>>().join(", ")
+}
+
 /// A part of the basis.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
-    /// sigma_c z_c: the exact feature of a linear kernel.
-    Linear {
-        component: usize,
-        sigma: f64,
-    },
-    /// The exact feature of a constant kernel.
-    Constant {
+    /// A feature of a kernel that has finitely many.
+    Exact {
+        /// z_c; none for a constant.
+        component: Option<usize>,
         sigma: f64,
     },
     Inducing(InducingBasis),
@@ -143,11 +146,11 @@ impl Basis {
         for part in &self.parts {
             let weights = &weights[at..at + part.len()];
             match part {
-                Part::Linear { component, sigma } => {
+                Part::Exact { component: Some(c), sigma } => {
                     let slope = sigma * weights[0];
-                    f.iter_mut().zip(z.column(*component)).for_each(|(f, z)| *f += slope * z);
+                    f.iter_mut().zip(z.column(*c)).for_each(|(f, z)| *f += slope * z);
                 }
-                Part::Constant { sigma } => f.iter_mut().for_each(|f| *f += sigma * weights[0]),
+                Part::Exact { sigma, .. } => f.iter_mut().for_each(|f| *f += sigma * weights[0]),
                 Part::Hilbert(basis) => basis.add_values(z, weights, f),
                 Part::Inducing(_) | Part::Fourier(_) => {
                     let mut phi = vec![0.0; z.len() * part.len()];
@@ -184,7 +187,7 @@ impl Basis {
 impl Part {
     fn len(&self) -> usize {
         match self {
-            Self::Linear { .. } | Self::Constant { .. } => 1,
+            Self::Exact { .. } => 1,
             Self::Inducing(basis) => basis.len(),
             Self::Hilbert(basis) => basis.len(),
             Self::Fourier(basis) => basis.len(),
@@ -194,7 +197,7 @@ impl Part {
     /// Sets all amplitudes to one; what they were.
     fn take_amplitudes(&mut self) -> Vec<f64> {
         match self {
-            Self::Linear { sigma, .. } | Self::Constant { sigma } => vec![std::mem::replace(sigma, 1.0)],
+            Self::Exact { sigma, .. } => vec![std::mem::replace(sigma, 1.0)],
             // Its amplitude enters what it leaves unexplained too.
             Self::Inducing(basis) => vec![1.0; basis.len()],
             Self::Hilbert(basis) => basis.take_amplitudes(),
@@ -205,12 +208,12 @@ impl Part {
     /// Features of all points into rows that are `stride` long, from column `at` on; adds to `extra`.
     fn evaluate(&self, z: &Points, stride: usize, at: usize, phi: &mut [f64], extra: &mut [f64]) {
         match self {
-            Self::Linear { component, sigma } => {
-                for (i, z) in z.column(*component).iter().enumerate() {
+            Self::Exact { component: Some(c), sigma } => {
+                for (i, z) in z.column(*c).iter().enumerate() {
                     phi[i * stride + at] = sigma * z;
                 }
             }
-            Self::Constant { sigma } => (0..z.len()).for_each(|i| phi[i * stride + at] = *sigma),
+            Self::Exact { sigma, .. } => (0..z.len()).for_each(|i| phi[i * stride + at] = *sigma),
             Self::Inducing(basis) => basis.evaluate(z, stride, at, phi, extra),
             Self::Hilbert(basis) => basis.evaluate(z, stride, at, phi),
             Self::Fourier(basis) => basis.evaluate(z, stride, at, phi),
@@ -230,12 +233,15 @@ pub(crate) fn without_exact_parts(kernel: &Kernel) -> (Basis, Kernel) {
 fn split(kernel: &Kernel, parts: &mut Vec<Part>, rest: &mut Vec<Kernel>) {
     match kernel {
         Kernel::Sum(kernels) => kernels.iter().for_each(|kernel| split(kernel, parts, rest)),
-        Kernel::Linear { components, variance } => {
-            for (&component, variance) in components.iter().zip(variance) {
-                parts.push(Part::Linear { component, sigma: variance.sqrt() });
+        Kernel::Part(part) => {
+            match part.features() {
+                Some(features) => parts.extend(features.into_iter().map(|feature| Part::Exact {
+                    component: feature.component,
+                    sigma: feature.variance.sqrt(),
+                })),
+                None => rest.push(kernel.clone()),
             }
         }
-        Kernel::Constant { variance } => parts.push(Part::Constant { sigma: variance.sqrt() }),
         other => rest.push(other.clone()),
     }
 }

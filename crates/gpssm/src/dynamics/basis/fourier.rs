@@ -8,7 +8,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::features::BasisError;
 use super::hilbert::{of_odd_part, refused};
-use crate::kernel::{Kernel, Shape};
+use crate::kernel::Kernel;
+use crate::kernel::radial::Spectrum;
 use crate::points::Points;
 
 /// Draws from which the frequencies of any kernel are made: numbers in (0, 1).
@@ -40,16 +41,12 @@ impl FourierBasis {
     /// Frequencies of a stationary kernel: normal for the squared exponential, Student-t with 2 nu degrees of
     /// freedom for Matérn nu.
     pub fn new(kernel: &Kernel, choice: &FourierChoice) -> Result<Self, BasisError> {
-        let (kernel, odd) = of_odd_part(kernel);
-        let Kernel::Stationary { shape, variance, components, ell } = kernel else {
-            return Err(refused(kernel));
-        };
-        let dof = match shape {
-            Shape::SquaredExponential => None,
-            Shape::Matern12 => Some(1),
-            Shape::Matern32 => Some(3),
-            Shape::Matern52 => Some(5),
-            Shape::RationalQuadratic { .. } => return Err(refused(kernel)),
+        let (part, radial, odd) = of_odd_part(kernel)?;
+        let components = &part.components;
+        let dof = match radial.shape.spectrum() {
+            Spectrum::Normal => None,
+            Spectrum::StudentT { dof } => Some(dof),
+            Spectrum::Gamma { .. } => return Err(refused(part.kind.title())),
         };
         let normal = Normal::standard();
         let mut omega = Vec::with_capacity(choice.radii.len() * components.len());
@@ -58,11 +55,11 @@ impl FourierBasis {
                 let chi_square: f64 = radii[..dof].iter().map(|n| n * n).sum();
                 (dof as f64 / chi_square).sqrt()
             });
-            for (&c, ell) in components.iter().zip(ell) {
+            for (&c, ell) in components.iter().zip(radial.ell) {
                 omega.push(normal.inverse_cdf(directions[c]) * stretch / ell);
             }
         }
-        let scale = (variance / choice.radii.len() as f64).sqrt();
+        let scale = (radial.variance / choice.radii.len() as f64).sqrt();
         Ok(Self { components: components.clone(), omega, scale, odd })
     }
 

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pulp::Simd;
 use serde::{Deserialize, Serialize};
-use statrs::function::gamma::ln_gamma;
 
 use super::features::BasisError;
-use crate::kernel::{Kernel, Shape};
+use crate::kernel::radial::Radial;
+use crate::kernel::{Kernel, Part};
 use crate::linalg::simd::{Vectorised, dispatch, multiply_add};
 use crate::points::Points;
 
@@ -72,47 +72,24 @@ impl HilbertChoice {
     }
 }
 
-/// Log spectral density of a stationary kernel at angular frequencies omega, one for each of its
-/// components; none if it has no closed form here.
-///
-/// Squared exponential: sigma^2 (2 pi)^(D/2) prod ell exp(-|ell omega|^2 / 2). Matérn nu: sigma^2
-/// 2^D pi^(D/2) Gamma(nu + D/2) (2 nu)^nu / Gamma(nu) prod ell (2 nu + |ell omega|^2)^-(nu + D/2).
-pub fn log_spectral_density(shape: Shape, variance: f64, ell: &[f64], omega: &[f64]) -> Option<f64> {
-    let d = ell.len() as f64;
-    let square: f64 = ell.iter().zip(omega).map(|(ell, omega)| (ell * omega).powi(2)).sum();
-    let log_ell: f64 = ell.iter().map(|ell| ell.ln()).sum();
-    let matern = |nu: f64| {
-        d * 2f64.ln() + 0.5 * d * PI.ln() + ln_gamma(nu + 0.5 * d) - ln_gamma(nu) + nu * (2.0 * nu).ln()
-            - (nu + 0.5 * d) * (2.0 * nu + square).ln()
-    };
-    let shape = match shape {
-        Shape::SquaredExponential => 0.5 * d * (2.0 * PI).ln() - 0.5 * square,
-        Shape::Matern12 => matern(0.5),
-        Shape::Matern32 => matern(1.5),
-        Shape::Matern52 => matern(2.5),
-        Shape::RationalQuadratic { .. } => return None,
-    };
-    Some(variance.ln() + log_ell + shape)
-}
-
-/// A kernel, and whether it is wanted for the odd part of a function only.
-pub(super) fn of_odd_part(kernel: &Kernel) -> (&Kernel, bool) {
-    match kernel {
-        Kernel::Odd(kernel) => (kernel, true),
+/// The one kernel that it is, and whether it is wanted for the odd part of a function only.
+pub(super) fn of_odd_part(kernel: &Kernel) -> Result<(&Part, Radial<'_>, bool), BasisError> {
+    let (inner, odd) = match kernel {
+        Kernel::Odd(inner) => (&**inner, true),
         kernel => (kernel, false),
+    };
+    match inner {
+        Kernel::Part(part) => {
+            part.radial().map(|radial| (part, radial, odd)).ok_or_else(|| refused(part.kind.title()))
+        }
+        Kernel::Product(_) => Err(refused("product")),
+        Kernel::Sum(_) | Kernel::Odd(_) => Err(refused("composed")),
     }
 }
 
-/// The name of a kernel without spectral density.
-pub(super) fn refused(kernel: &Kernel) -> BasisError {
-    let kind = match kernel {
-        Kernel::Stationary { .. } => "rational quadratic",
-        Kernel::Periodic { .. } => "periodic",
-        Kernel::Product(_) => "product",
-        Kernel::Odd(kernel) => return refused(kernel),
-        Kernel::Linear { .. } | Kernel::Constant { .. } | Kernel::Sum(_) => "composed",
-    };
-    BasisError::NoSpectralDensity { kind }
+/// A kernel without spectral density.
+pub(super) fn refused(kind: &str) -> BasisError {
+    BasisError::NoSpectralDensity { kind: kind.to_owned() }
 }
 
 /// The functions of one kernel, with the square root of the spectral density as their scale.
@@ -132,10 +109,8 @@ impl HilbertBasis {
     /// The functions of smallest eigenvalue on the kernel's components; the odd ones among them for the odd part of a
     /// function, as psi_j(-z) = psi_j(z) or -psi_j(z) in a box around zero.
     pub fn new(kernel: &Kernel, choice: &HilbertChoice) -> Result<Self, BasisError> {
-        let (kernel, odd) = of_odd_part(kernel);
-        let Kernel::Stationary { shape, variance, components, ell } = kernel else {
-            return Err(refused(kernel));
-        };
+        let (part, radial, odd) = of_odd_part(kernel)?;
+        let components = &part.components;
         let pick = |values: &[f64]| components.iter().map(|&c| values[c]).collect::<Vec<_>>();
         let (center, half_width) = (pick(&choice.center), pick(&choice.half_width));
         let indices = choice.indices_on(components, odd);
@@ -145,7 +120,7 @@ impl HilbertBasis {
             let omega: Vec<f64> =
                 index.iter().zip(&half_width).map(|(&j, l)| PI * j as f64 / (2.0 * l)).collect();
             let log_density =
-                log_spectral_density(*shape, *variance, ell, &omega).ok_or_else(|| refused(kernel))?;
+                radial.log_spectral_density(&omega).ok_or_else(|| refused(part.kind.title()))?;
             let volume: f64 = half_width.iter().map(|l| l.ln()).sum();
             scale.push((0.5 * (log_density - volume)).exp());
         }

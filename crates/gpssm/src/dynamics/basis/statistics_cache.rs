@@ -90,14 +90,9 @@ mod tests {
     fn kernel(number: &dyn Fn(usize) -> f64) -> Kernel {
         let components = vec![0, 1];
         Kernel::Sum(vec![
-            Kernel::Stationary {
-                shape: Shape::Matern32,
-                variance: number(0),
-                components: components.clone(),
-                ell: vec![number(1), number(2)],
-            },
-            Kernel::Linear { components, variance: vec![number(3), 1e-9 * number(4)] },
-            Kernel::Constant { variance: number(5) },
+            Kernel::stationary_on(components.clone(), Shape::Matern32, number(0), &[number(1), number(2)]),
+            Kernel::linear(components, vec![number(3), 1e-9 * number(4)]),
+            Kernel::constant(number(5)),
         ])
     }
 

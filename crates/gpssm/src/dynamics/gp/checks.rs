@@ -3,7 +3,7 @@
 use crate::dynamics::transition::{ProcessNoise, Transition};
 use crate::error::Error;
 use crate::function::ScalarFunction;
-use crate::kernel::{Kernel, Shape};
+use crate::kernel::Kernel;
 use crate::linalg::small;
 
 impl Transition {
@@ -174,42 +174,5 @@ fn check_rows(rows: &[Vec<f64>], width: usize, name: &str) -> Result<(), Error> 
 }
 
 fn check_kernel(kernel: &Kernel, n_z: usize, key: &str) -> Result<(), Error> {
-    let wrong = |message: String| Err(Error::model(key, message));
-    let (variance, components, scales): (&[f64], &[usize], Vec<&[f64]>) = match kernel {
-        Kernel::Sum(parts) | Kernel::Product(parts) => {
-            return parts.iter().try_for_each(|part| check_kernel(part, n_z, key));
-        }
-        Kernel::Odd(kernel) => return check_kernel(kernel, n_z, key),
-        Kernel::Constant { variance } => (std::slice::from_ref(variance), &[], vec![]),
-        Kernel::Linear { components, variance } if components.len() != variance.len() => {
-            return wrong(format!("{} variances for {} components", variance.len(), components.len()));
-        }
-        Kernel::Linear { components, variance } => (variance, components, vec![]),
-        Kernel::Periodic { variance, components, ell, period } => {
-            (std::slice::from_ref(variance), components, vec![ell, period])
-        }
-        Kernel::Stationary { shape: Shape::RationalQuadratic { alpha }, .. }
-            if !(*alpha > 0.0 && alpha.is_finite()) =>
-        {
-            return wrong(format!("alpha is {alpha}"));
-        }
-        Kernel::Stationary { variance, components, ell, .. } => {
-            (std::slice::from_ref(variance), components, vec![ell])
-        }
-    };
-    if let Some(value) = variance.iter().find(|value| !(**value >= 0.0 && value.is_finite())) {
-        return wrong(format!("a variance is {value}"));
-    }
-    if let Some(c) = components.iter().find(|c| **c >= n_z) {
-        return wrong(format!("component {c}, but z has only {n_z}"));
-    }
-    for scales in scales {
-        if scales.len() != components.len() {
-            return wrong(format!("{} scales for {} components", scales.len(), components.len()));
-        }
-        if let Some(value) = scales.iter().find(|value| !(**value > 0.0 && value.is_finite())) {
-            return wrong(format!("a scale is {value}"));
-        }
-    }
-    Ok(())
+    kernel.parts().try_for_each(|part| part.check(n_z).map_err(|message| Error::model(key, message)))
 }

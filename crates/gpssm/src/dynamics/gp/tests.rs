@@ -115,8 +115,11 @@ fn transitions_that_do_not_fit_together_are_refused() {
     let asymmetric = vec![1.0, 0.0, 0.1, 0.0, 1.0, 0.0, 0.3, 0.0, 1.0];
     refused(&|t| t.noise = ProcessNoise::Full(asymmetric.clone()), "noise: not symmetric");
     refused(&|t| t.kernels[0] = Kernel::squared_exponential(1.0, &[1.0; 5]), "kernels[0]: component 4");
-    refused(&|t| t.kernels[0] = Kernel::squared_exponential(1.0, &[0.0]), "kernels[0]: a scale is 0");
-    refused(&|t| t.kernels[0] = Kernel::Constant { variance: -1.0 }, "kernels[0]: a variance is -1");
-    let linear = Kernel::Linear { components: vec![0, 1], variance: vec![1.0] };
-    refused(&|t| t.kernels[0] = Kernel::Sum(vec![linear.clone()]), "kernels[0]: 1 variances for 2");
+    refused(&|t| t.kernels[0] = Kernel::squared_exponential(1.0, &[0.0]), "kernels[0]: ell is 0");
+    refused(&|t| t.kernels[0] = Kernel::constant(-1.0), "kernels[0]: sigma^2 is -1");
+    let linear = Kernel::linear(vec![0, 1], vec![1.0]);
+    refused(
+        &|t| t.kernels[0] = Kernel::Sum(vec![linear.clone()]),
+        "kernels[0]: 1 numbers of the linear kernel where 2 are needed",
+    );
 }

@@ -146,9 +146,9 @@ fn interpolated(mut y: Vec<f64>, otherwise: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::SQUARED_EXPONENTIAL;
     use crate::mcmc::settings::StartAt;
     use crate::mcmc::start::find_start;
-    use crate::model::kernel::StationarySpec;
     use crate::model::scale_prior::ScalePrior;
     use crate::model::spec::{FunctionSpec, InitialSpec, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec};
     use crate::posterior::online::{OnlineFilter, OnlineOptions};
@@ -184,7 +184,8 @@ mod tests {
         let y: Vec<f64> = (0..30).map(|t| (0.7 * f64::from(t)).sin() + 0.1 * f64::from(t % 3)).collect();
         let u: Vec<f64> = (0..30).map(|t| f64::from((t * t) % 7) / 3.0).collect();
         let prior = || Prior::LogNormal { median: 1.0, sigma: 1.0 };
-        let kernel = StationarySpec { active: None, sigma_f: Some(prior()), ell: vec![prior(); 2] };
+        let kernel =
+            KernelSpec::new(&SQUARED_EXPONENTIAL).with("sigma_f", prior()).with("ell", vec![prior(); 2]);
         let mut model = Model {
             process_noise: ProcessNoiseSpec::Diagonal(vec![ScalePrior::on_sd(prior())]),
             sensor: SensorSpec::Gaussian {
@@ -195,7 +196,6 @@ mod tests {
             standardise: false,
             ..Model::observed(1, 1)
         };
-        let kernel = KernelSpec::SquaredExponential(kernel);
         model.states[0].transition = TransitionSpec::Gp { kernel, mean: FunctionSpec::Identity };
         let settings = Settings { chains: 1, tune: 3, draws: 5, narx: true, ..Settings::default() };
         let fitted = |presample: usize, from: usize| {

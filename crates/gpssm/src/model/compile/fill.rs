@@ -1,10 +1,8 @@
 //! Writes the default priors and units that were chosen into the description.
 
-use std::collections::HashMap;
-
 use crate::model::covariance_prior::CovariancePrior;
 use crate::model::kernel::KernelSpec;
-use crate::model::parameters::{KernelPart, Owner, ParameterPrior, ParameterTable, Role};
+use crate::model::parameters::{KernelNumbers, Owner, ParameterPrior, ParameterTable, Role};
 use crate::model::prior::Prior;
 use crate::model::scale_prior::ScalePrior;
 use crate::model::sensor::Given;
@@ -20,7 +18,7 @@ pub(super) fn fill(mut model: Model, table: &ParameterTable, scaling: &Scaling) 
         }
         state.scale = Some(scaling.x.scale[d]);
         if let TransitionSpec::Gp { kernel, .. } = &mut state.transition {
-            table.kernel(kernel, d, &mut HashMap::new());
+            table.kernel(kernel, d, &mut KernelNumbers::default());
         }
     }
     match &mut model.process_noise {
@@ -80,48 +78,15 @@ impl Table<'_> {
         all.pop()
     }
 
-    /// Kernels of a kind are numbered from the second on, in the order in which they stand.
-    fn kernel(&self, kernel: &mut KernelSpec, d: usize, used: &mut HashMap<&'static str, usize>) {
-        let kind = match kernel {
-            KernelSpec::SquaredExponential(_) => "se",
-            KernelSpec::Matern12(_) => "matern12",
-            KernelSpec::Matern32(_) => "matern32",
-            KernelSpec::Matern52(_) => "matern52",
-            KernelSpec::RationalQuadratic(_) => "rq",
-            KernelSpec::Periodic(_) => "periodic",
-            KernelSpec::Linear(_) => "linear",
-            KernelSpec::Constant(_) => "constant",
-            KernelSpec::Sum(parts) | KernelSpec::Product(parts) => {
-                return parts.iter_mut().for_each(|part| self.kernel(part, d, used));
+    /// Kernels of a kind are numbered in the order in which they stand; users' kernels have no defaults.
+    fn kernel(&self, kernel: &mut KernelSpec, d: usize, numbers: &mut KernelNumbers) {
+        if let KernelSpec::Part(spec) = kernel {
+            let owner = Owner::Kernel { state: d, part: numbers.next(spec.kind.short) };
+            for parameter in spec.kind.parameters {
+                let priors = self.scalars(&owner, &parameter.into());
+                spec.parameters.insert(parameter.name.to_owned(), priors);
             }
-            KernelSpec::Odd(kernel) => return self.kernel(kernel, d, used),
-        };
-        let count = used.entry(kind).and_modify(|count| *count += 1).or_insert(1);
-        let part = KernelPart { kind: kind.to_owned(), number: *count };
-        let owner = Owner::Kernel { state: d, part };
-        let one = |role: Role| self.scalar(&owner, &role);
-        let each = |role: Role| self.scalars(&owner, &role);
-        match kernel {
-            KernelSpec::SquaredExponential(spec)
-            | KernelSpec::Matern12(spec)
-            | KernelSpec::Matern32(spec)
-            | KernelSpec::Matern52(spec) => {
-                spec.sigma_f = one(Role::Amplitude);
-                spec.ell = each(Role::LengthScale);
-            }
-            KernelSpec::RationalQuadratic(spec) => {
-                spec.sigma_f = one(Role::Amplitude);
-                spec.ell = each(Role::LengthScale);
-                spec.alpha = one(Role::Shape);
-            }
-            KernelSpec::Periodic(spec) => {
-                spec.sigma_f = one(Role::Amplitude);
-                spec.ell = each(Role::LengthScale);
-                spec.period = each(Role::Period);
-            }
-            KernelSpec::Linear(spec) => spec.sigma = each(Role::SlopeSd),
-            KernelSpec::Constant(spec) => spec.sigma = one(Role::LevelSd),
-            KernelSpec::Sum(_) | KernelSpec::Product(_) | KernelSpec::Odd(_) => {}
         }
+        kernel.children_mut().iter_mut().for_each(|part| self.kernel(part, d, numbers));
     }
 }

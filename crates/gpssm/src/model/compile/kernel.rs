@@ -1,202 +1,244 @@
 //! Kernels with places in theta for their numbers.
 
-use super::Compiler;
+use std::sync::Arc;
+
+use super::{Compiler, missing};
 use crate::error::Error;
-use crate::kernel::{Kernel, Shape};
-use crate::model::kernel::{Active, KernelSpec};
-use crate::model::parameters::{Identity, KernelPart, Owner, Quantity, Role, Unit};
+use crate::kernel::descriptor::{KernelParameter, Unit as KernelUnit};
+use crate::kernel::{Descriptor, Kernel, Kind, Part, UserKernel};
+use crate::model::functions::Functions;
+use crate::model::kernel::{Active, KernelSpec, PartSpec, UserKernelSpec};
+use crate::model::names::Scope;
+use crate::model::parameters::{
+    Identity, Index, KernelNumbers, Owner, Parameter, ParameterPrior, ParameterTable, Quantity, Role, Unit,
+};
 use crate::model::prior::Prior;
+use crate::model::spec::Model;
 use crate::scaling::Scaling;
 
 #[derive(Clone, Debug)]
 pub(super) enum CompiledKernel {
-    Stationary {
-        shape: StationaryShape,
-        sigma_f: usize,
-        components: Vec<usize>,
-        ell: Vec<usize>,
-        scaled: bool,
-    },
-    Periodic {
-        sigma_f: usize,
-        components: Vec<usize>,
-        ell: Vec<usize>,
-        period: Vec<usize>,
-        scaled: bool,
-    },
-    Linear {
-        components: Vec<usize>,
-        sigma: Vec<usize>,
-        scaled: bool,
-    },
-    Constant {
-        sigma: usize,
-        scaled: bool,
-    },
+    Part { kind: &'static Descriptor, components: Vec<usize>, places: Vec<usize>, scale: Scale },
+    User { kind: Kind, components: Vec<usize>, places: Vec<usize> },
     Sum(Vec<CompiledKernel>),
     Product(Vec<CompiledKernel>),
+    Scaled(f64, Box<CompiledKernel>),
+    Power(Box<CompiledKernel>, usize),
     Odd(Box<CompiledKernel>),
 }
 
+/// The scale of a kernel's values. In a product only the first factor carries the unit of the state, and in a power each
+/// factor carries a root of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum StationaryShape {
-    SquaredExponential,
-    Matern12,
-    Matern32,
-    Matern52,
-    RationalQuadratic { alpha: usize },
+pub(super) enum Scale {
+    /// The state's squared, or its n-th root.
+    State { root: u32 },
+    /// No unit; by default one.
+    One,
+}
+
+impl Scale {
+    /// The unit of amplitudes, from the state's.
+    fn unit(self, state: f64) -> f64 {
+        match self {
+            Self::State { root: 1 } => state,
+            Self::State { root } => state.powf(1.0 / f64::from(root)),
+            Self::One => 1.0,
+        }
+    }
 }
 
 impl CompiledKernel {
-    /// With numbers, in internal units; `unit` is the size of the state's internal unit. In a product only
-    /// the first factor carries it (`scaled`).
+    /// With numbers, in internal units; `unit` is the size of the state's internal unit.
     pub(super) fn bind(&self, theta: &[f64], scaling: &Scaling, unit: f64) -> Kernel {
-        let variance = |place: usize, scaled: bool| {
-            let sigma = if scaled { theta[place] / unit } else { theta[place] };
-            sigma * sigma
-        };
-        let lengths = |components: &[usize], places: &[usize]| -> Vec<f64> {
-            components.iter().zip(places).map(|(&c, &place)| theta[place] / scaling.z_scale(c)).collect()
-        };
+        let all = |parts: &[Self]| parts.iter().map(|part| part.bind(theta, scaling, unit)).collect();
         match self {
-            Self::Stationary { shape, sigma_f, components, ell, scaled } => Kernel::Stationary {
-                shape: match *shape {
-                    StationaryShape::SquaredExponential => Shape::SquaredExponential,
-                    StationaryShape::Matern12 => Shape::Matern12,
-                    StationaryShape::Matern32 => Shape::Matern32,
-                    StationaryShape::Matern52 => Shape::Matern52,
-                    StationaryShape::RationalQuadratic { alpha } => {
-                        Shape::RationalQuadratic { alpha: theta[alpha] }
-                    }
-                },
-                variance: variance(*sigma_f, *scaled),
-                components: components.clone(),
-                ell: lengths(components, ell),
-            },
-            Self::Periodic { sigma_f, components, ell, period, scaled } => Kernel::Periodic {
-                variance: variance(*sigma_f, *scaled),
-                components: components.clone(),
-                ell: ell.iter().map(|&place| theta[place]).collect(),
-                period: lengths(components, period),
-            },
-            Self::Linear { components, sigma, scaled } => Kernel::Linear {
-                components: components.clone(),
-                variance: components
-                    .iter()
-                    .zip(sigma)
-                    .map(|(&c, &place)| variance(place, *scaled) * scaling.z_scale(c).powi(2))
-                    .collect(),
-            },
-            Self::Constant { sigma, scaled } => Kernel::Constant { variance: variance(*sigma, *scaled) },
-            Self::Sum(parts) => {
-                Kernel::Sum(parts.iter().map(|part| part.bind(theta, scaling, unit)).collect())
+            Self::Part { kind, components, places, scale } => {
+                let state = scale.unit(unit);
+                let number = |((parameter, i), &place): ((&KernelParameter, usize), &usize)| {
+                    let component = components.get(i).map_or(1.0, |&c| scaling.z_scale(c));
+                    parameter.unit.to_internal(theta[place], state, component)
+                };
+                let numbers = kind.numbers(components.len()).zip(places).map(number).collect();
+                Kernel::new(kind, components.clone(), numbers)
             }
-            Self::Product(parts) => {
-                Kernel::Product(parts.iter().map(|part| part.bind(theta, scaling, unit)).collect())
+            Self::User { kind, components, places } => Kernel::Part(Part {
+                kind: kind.clone(),
+                components: components.clone(),
+                numbers: places.iter().map(|&place| theta[place]).collect(),
+            }),
+            Self::Sum(parts) => Kernel::Sum(all(parts)),
+            Self::Product(parts) => Kernel::Product(all(parts)),
+            Self::Scaled(factor, kernel) => kernel.bind(theta, scaling, unit).scaled(*factor),
+            Self::Power(kernel, exponent) => {
+                Kernel::Product(vec![kernel.bind(theta, scaling, unit); *exponent])
             }
             Self::Odd(kernel) => kernel.bind(theta, scaling, unit).odd(),
         }
     }
 }
 
-/// Names that were used for one state dimension, so that a second kernel of a kind gets a number.
-type Used = std::collections::HashMap<&'static str, usize>;
+impl KernelSpec {
+    /// The kernel with numbers, for `n_x` states and `n_u` inputs, if all its hyper-parameters are fixed.
+    pub fn with_numbers(&self, n_x: usize, n_u: usize, functions: &Functions) -> Result<Kernel, Error> {
+        if matches!(self, Self::Sum(parts) if parts.is_empty()) {
+            return Ok(Kernel::zero());
+        }
+        let model = Model::observed(n_x, n_u);
+        let scaling = Arc::new(Scaling::identity(n_x, n_u, n_x));
+        let (table, scope) = (ParameterTable::default(), Scope::new(&model)?);
+        let mut compiler = Compiler { model: &model, functions, scaling: Arc::clone(&scaling), table, scope };
+        let kernel = compiler.kernel(self, 0)?;
+        let number = |parameter: &Parameter| match &parameter.prior {
+            ParameterPrior::Scalar(prior) if prior.is_fixed() => Ok(prior.fixed_value().unwrap_or(1.0)),
+            _ => Err(Error::parameter(&parameter.identity, "a number is needed here")),
+        };
+        let theta = compiler.table.parameters.iter().map(number).collect::<Result<Vec<_>, _>>()?;
+        Ok(kernel.bind(&theta, &scaling, 1.0))
+    }
+}
 
 impl Compiler<'_> {
     pub(super) fn kernel(&mut self, spec: &KernelSpec, d: usize) -> Result<CompiledKernel, Error> {
-        self.kernel_part(spec, d, &mut Used::new(), true)
+        self.kernel_part(spec, d, &mut KernelNumbers::default(), Scale::State { root: 1 })
     }
 
     fn kernel_part(
         &mut self,
         spec: &KernelSpec,
         d: usize,
-        used: &mut Used,
-        scaled: bool,
+        numbers: &mut KernelNumbers,
+        scale: Scale,
     ) -> Result<CompiledKernel, Error> {
-        let (kind, active) = match spec {
-            KernelSpec::SquaredExponential(s) => ("se", &s.active),
-            KernelSpec::Matern12(s) => ("matern12", &s.active),
-            KernelSpec::Matern32(s) => ("matern32", &s.active),
-            KernelSpec::Matern52(s) => ("matern52", &s.active),
-            KernelSpec::RationalQuadratic(s) => ("rq", &s.active),
-            KernelSpec::Periodic(s) => ("periodic", &s.active),
-            KernelSpec::Linear(s) => ("linear", &s.active),
-            KernelSpec::Constant(_) => ("constant", &None),
-            KernelSpec::Sum(parts) => {
-                let key = format!("states[{d}].kernel.sum");
-                let parts = self.parts(&key, parts, d, used, |_| scaled)?;
-                return Ok(CompiledKernel::Sum(parts));
+        let wrong =
+            |part: &str, message: &str| Err(Error::model(format!("states[{d}].kernel.{part}"), message));
+        Ok(match spec {
+            KernelSpec::Part(part) => self.table_kernel(part, d, numbers, scale)?,
+            KernelSpec::User(kernel) => self.user_kernel(kernel, d, numbers, scale)?,
+            KernelSpec::Sum(parts) if parts.is_empty() => return wrong("sum", "needs at least one part"),
+            KernelSpec::Product(parts) if parts.is_empty() => {
+                return wrong("product", "needs at least one part");
             }
+            KernelSpec::Product(_) | KernelSpec::Power(_) if spec.has_odd() => {
+                return wrong(
+                    "product",
+                    "an odd kernel cannot be a factor: take the odd part of the product",
+                );
+            }
+            KernelSpec::Odd(_) if spec.has_user() => {
+                return wrong(
+                    "odd",
+                    "the odd part of a user's kernel is not known: write the odd kernel itself",
+                );
+            }
+            KernelSpec::Scaled(scaled) if !(scaled.factor > 0.0 && scaled.factor.is_finite()) => {
+                return wrong("scaled", "the factor of a kernel must be positive and finite");
+            }
+            KernelSpec::Power(power) if power.exponent == 0 || power.exponent > LARGEST_EXPONENT => {
+                return wrong("power", &format!("the exponent of a kernel must be 1 to {LARGEST_EXPONENT}"));
+            }
+            KernelSpec::Sum(parts) => CompiledKernel::Sum(
+                parts
+                    .iter()
+                    .map(|part| self.kernel_part(part, d, numbers, scale))
+                    .collect::<Result<_, _>>()?,
+            ),
             KernelSpec::Product(parts) => {
-                let key = format!("states[{d}].kernel.product");
-                if parts.iter().any(KernelSpec::has_odd) {
-                    let message = "an odd kernel cannot be a factor: take the odd part of the product";
-                    return Err(Error::model(key, message));
-                }
-                let parts = self.parts(&key, parts, d, used, |i| scaled && i == 0)?;
-                return Ok(CompiledKernel::Product(parts));
+                let scales = std::iter::once(scale).chain(std::iter::repeat(Scale::One));
+                let factors =
+                    parts.iter().zip(scales).map(|(part, scale)| self.kernel_part(part, d, numbers, scale));
+                CompiledKernel::Product(factors.collect::<Result<_, _>>()?)
+            }
+            KernelSpec::Scaled(scaled) => CompiledKernel::Scaled(
+                scaled.factor,
+                Box::new(self.kernel_part(&scaled.kernel, d, numbers, scale)?),
+            ),
+            KernelSpec::Power(power) => {
+                let scale = match scale {
+                    Scale::State { root } => Scale::State { root: root * power.exponent },
+                    Scale::One => Scale::One,
+                };
+                let kernel = self.kernel_part(&power.kernel, d, numbers, scale)?;
+                CompiledKernel::Power(Box::new(kernel), power.exponent as usize)
             }
             KernelSpec::Odd(kernel) => {
-                return Ok(CompiledKernel::Odd(Box::new(self.kernel_part(kernel, d, used, scaled)?)));
-            }
-        };
-        let count = used.entry(kind).and_modify(|count| *count += 1).or_insert(1);
-        let part = KernelPart { kind: kind.to_owned(), number: *count };
-        let components = self.components(active, d)?;
-        let mut place = Placer { compiler: self, part, d, scaled, components: &components };
-        Ok(match spec {
-            KernelSpec::SquaredExponential(s) => {
-                place.stationary(StationaryShape::SquaredExponential, s.sigma_f.clone(), &s.ell)?
-            }
-            KernelSpec::Matern12(s) => {
-                place.stationary(StationaryShape::Matern12, s.sigma_f.clone(), &s.ell)?
-            }
-            KernelSpec::Matern32(s) => {
-                place.stationary(StationaryShape::Matern32, s.sigma_f.clone(), &s.ell)?
-            }
-            KernelSpec::Matern52(s) => {
-                place.stationary(StationaryShape::Matern52, s.sigma_f.clone(), &s.ell)?
-            }
-            KernelSpec::RationalQuadratic(s) => {
-                let alpha = s.alpha.clone().unwrap_or(around(1.0));
-                let alpha = place.add(Role::Shape, alpha, Unit::NONE)?;
-                place.stationary(StationaryShape::RationalQuadratic { alpha }, s.sigma_f.clone(), &s.ell)?
-            }
-            KernelSpec::Periodic(s) => CompiledKernel::Periodic {
-                sigma_f: place.sigma(Role::Amplitude, s.sigma_f.clone())?,
-                ell: place.each(Role::LengthScale, &s.ell, |_| around(1.0), |_| Unit::NONE)?,
-                period: place.periods(&s.period)?,
-                components: components.clone(),
-                scaled,
-            },
-            KernelSpec::Linear(s) => CompiledKernel::Linear {
-                sigma: place.slopes(&s.sigma)?,
-                components: components.clone(),
-                scaled,
-            },
-            KernelSpec::Constant(s) => {
-                CompiledKernel::Constant { sigma: place.sigma(Role::LevelSd, s.sigma.clone())?, scaled }
-            }
-            // Handled above.
-            KernelSpec::Sum(_) | KernelSpec::Product(_) | KernelSpec::Odd(_) => {
-                CompiledKernel::Sum(Vec::new())
+                CompiledKernel::Odd(Box::new(self.kernel_part(kernel, d, numbers, scale)?))
             }
         })
     }
 
-    fn parts(
+    fn table_kernel(
         &mut self,
-        key: &str,
-        parts: &[KernelSpec],
+        spec: &PartSpec,
         d: usize,
-        used: &mut Used,
-        scaled: impl Fn(usize) -> bool,
-    ) -> Result<Vec<CompiledKernel>, Error> {
-        if parts.is_empty() {
-            return Err(Error::model(key, "needs at least one part"));
+        numbers: &mut KernelNumbers,
+        scale: Scale,
+    ) -> Result<CompiledKernel, Error> {
+        let kind = spec.kind;
+        let owner = Owner::Kernel { state: d, part: numbers.next(kind.short) };
+        let whole = |role: Role| Identity::whole(owner.clone(), role, Unit::NONE);
+        let known = |name: &&String| kind.parameters.iter().any(|parameter| parameter.name == **name);
+        if let Some(name) = spec.parameters.keys().find(|name| !known(name)) {
+            return Err(Error::parameter(
+                &whole(Role::Named(name.clone())),
+                "the kernel has no such hyper-parameter",
+            ));
         }
-        parts.iter().enumerate().map(|(i, part)| self.kernel_part(part, d, used, scaled(i))).collect()
+        let components = if kind.has_components() { self.components(&spec.active, d)? } else { Vec::new() };
+        let mut places = Vec::with_capacity(kind.n_numbers(components.len()));
+        for parameter in kind.parameters {
+            let given = spec.parameters.get(parameter.name).map_or(&[][..], Vec::as_slice);
+            let n = if parameter.each { components.len() } else { 1 };
+            let whole = whole(parameter.into());
+            let default = |i: usize| default_prior(parameter, &components, i, &self.scaling, d, scale);
+            let wrong = |message| Error::parameter(&whole, message);
+            for (i, prior) in Self::one_for_each(given, n, default, wrong)?.into_iter().enumerate() {
+                let at = components.get(i).map(|&c| Quantity::component(c, self.n_x()));
+                let identity = Identity {
+                    index: at.filter(|_| parameter.each).map_or(Index::Whole, Index::At),
+                    unit: unit(parameter.unit, at, d, scale),
+                    ..whole.clone()
+                };
+                places.push(self.table.add_positive(identity, prior)?);
+            }
+        }
+        Ok(CompiledKernel::Part { kind, components, places, scale })
+    }
+
+    fn user_kernel(
+        &mut self,
+        spec: &UserKernelSpec,
+        d: usize,
+        numbers: &mut KernelNumbers,
+        scale: Scale,
+    ) -> Result<CompiledKernel, Error> {
+        let key = format!("states[{d}].kernel.user");
+        let (names, function) = self
+            .functions
+            .kernels
+            .get(&spec.name)
+            .cloned()
+            .ok_or_else(|| missing(&key, "kernel", &spec.name))?;
+        if let Some(name) = spec.parameters.keys().find(|name| !names.contains(name)) {
+            return Err(missing(&key, "parameter of this kernel", name));
+        }
+        let owner = Owner::Kernel { state: d, part: numbers.next(&spec.name) };
+        let components = self.components(&spec.active, d)?;
+        let mut places = Vec::with_capacity(names.len());
+        for name in &names {
+            let identity = Identity::whole(owner.clone(), Role::Named(name.clone()), Unit::NONE);
+            let prior = spec.parameters.get(name).cloned();
+            let prior = prior.ok_or_else(|| Error::parameter(&identity, "needs a prior"))?;
+            places.push(self.table.add(identity, prior)?);
+        }
+        let unit = scale.unit(self.scaling.x.scale[d]);
+        let kernel =
+            UserKernel { function, scaling: Some(Arc::clone(&self.scaling)), variance_unit: unit * unit };
+        Ok(CompiledKernel::User {
+            kind: Kind::User(spec.name.as_str().into(), Arc::new(kernel)),
+            components,
+            places,
+        })
     }
 
     /// Indices into z of the components that are named.
@@ -233,100 +275,38 @@ impl Compiler<'_> {
     }
 }
 
-/// Log-normal with this median, within a factor of about seven either way.
-fn around(median: f64) -> Prior {
-    Prior::LogNormal { median, sigma: 1.0 }
+/// Powers beyond this are products by mistake.
+const LARGEST_EXPONENT: u32 = 8;
+
+/// The unit of a hyper-parameter of a kernel of state `d`, for the component `at`; that of a root is left out.
+fn unit(unit: KernelUnit, at: Option<Quantity>, d: usize, scale: Scale) -> Unit {
+    let state = match scale {
+        Scale::State { root: 1 } => Unit::of(Quantity::State(d)),
+        _ => Unit::NONE,
+    };
+    match (unit, at) {
+        (KernelUnit::State, _) => state,
+        (KernelUnit::Component, Some(at)) => Unit::of(at),
+        (KernelUnit::StatePerComponent, Some(at)) => state.per(at),
+        (KernelUnit::PerComponent, Some(at)) => Unit::NONE.per(at),
+        _ => Unit::NONE,
+    }
 }
 
-/// Enters the hyper-parameters of one kernel into the table.
-struct Placer<'a, 'b> {
-    compiler: &'a mut Compiler<'b>,
-    part: KernelPart,
+/// Log-normal around the descriptor's median, within a factor of about seven either way. A factor without a scale of its
+/// own has amplitude one.
+fn default_prior(
+    parameter: &KernelParameter,
+    components: &[usize],
+    i: usize,
+    scaling: &Scaling,
     d: usize,
-    scaled: bool,
-    components: &'a [usize],
-}
-
-impl Placer<'_, '_> {
-    fn owner(&self) -> Owner {
-        Owner::Kernel { state: self.d, part: self.part.clone() }
+    scale: Scale,
+) -> Prior {
+    if matches!(scale, Scale::One) && parameter.unit == KernelUnit::State {
+        return Prior::Fixed { value: 1.0 };
     }
-
-    /// The unit of f, unless this is a factor that has none of its own.
-    fn unit(&self) -> Unit {
-        if self.scaled { Unit::of(Quantity::State(self.d)) } else { Unit::NONE }
-    }
-
-    /// The only hyper-parameter of a role.
-    fn add(&mut self, role: Role, prior: Prior, unit: Unit) -> Result<usize, Error> {
-        let identity = Identity::whole(self.owner(), role, unit);
-        self.compiler.table.add_positive(identity, prior)
-    }
-
-    /// A signal scale: by default the size of the state, or 1 for a factor that has none of its own.
-    fn sigma(&mut self, role: Role, given: Option<Prior>) -> Result<usize, Error> {
-        let size = self.compiler.scaling.x.scale[self.d];
-        let default = if self.scaled { around(size) } else { Prior::Fixed { value: 1.0 } };
-        self.add(role, given.unwrap_or(default), self.unit())
-    }
-
-    /// One hyper-parameter for each component.
-    fn each(
-        &mut self,
-        role: Role,
-        given: &[Prior],
-        default: impl Fn(usize) -> Prior,
-        unit: impl Fn(Quantity) -> Unit,
-    ) -> Result<Vec<usize>, Error> {
-        let all = Identity::whole(self.owner(), role, Unit::NONE);
-        let components = self.components;
-        let wrong = |message| Error::parameter(&all, message);
-        let priors = Compiler::one_for_each(given, components.len(), |i| default(components[i]), wrong)?;
-        let n_x = self.compiler.n_x();
-        let mut places = Vec::with_capacity(priors.len());
-        for (&c, prior) in components.iter().zip(priors) {
-            let at = Quantity::component(c, n_x);
-            let identity = Identity::at(all.owner.clone(), all.role.clone(), at, unit(at));
-            places.push(self.compiler.table.add_positive(identity, prior)?);
-        }
-        Ok(places)
-    }
-
-    /// Periods, by default of the size of their component.
-    fn periods(&mut self, given: &[Prior]) -> Result<Vec<usize>, Error> {
-        let scaling = self.compiler.scaling.clone();
-        self.each(Role::Period, given, |c| around(scaling.z_scale(c)), Unit::of)
-    }
-
-    /// Length-scales, by default twice the size of their component times the root of the number of components: typical
-    /// points are so much further apart where there are more of them (Hvarfner, Hellsten, Nardi 2024, arXiv 2402.02229). With
-    /// half of this short records of several outputs are learned by heart (decision 11).
-    fn length_scales(&mut self, given: &[Prior]) -> Result<Vec<usize>, Error> {
-        let scaling = self.compiler.scaling.clone();
-        let apart = 2.0 * (self.components.len() as f64).sqrt();
-        self.each(Role::LengthScale, given, |c| around(apart * scaling.z_scale(c)), Unit::of)
-    }
-
-    /// Slopes, by default such that a typical input makes a typical state.
-    fn slopes(&mut self, given: &[Prior]) -> Result<Vec<usize>, Error> {
-        let scaling = self.compiler.scaling.clone();
-        let size = if self.scaled { scaling.x.scale[self.d] } else { 1.0 };
-        let unit = self.unit();
-        self.each(Role::SlopeSd, given, |c| around(size / scaling.z_scale(c)), |z| unit.per(z))
-    }
-
-    fn stationary(
-        &mut self,
-        shape: StationaryShape,
-        sigma_f: Option<Prior>,
-        ell: &[Prior],
-    ) -> Result<CompiledKernel, Error> {
-        Ok(CompiledKernel::Stationary {
-            shape,
-            sigma_f: self.sigma(Role::Amplitude, sigma_f)?,
-            ell: self.length_scales(ell)?,
-            components: self.components.to_vec(),
-            scaled: self.scaled,
-        })
-    }
+    let component = components.get(i).map_or(1.0, |&c| scaling.z_scale(c));
+    let unit = parameter.unit.size(scale.unit(scaling.x.scale[d]), component);
+    Prior::LogNormal { median: parameter.median.in_units(components.len()) * unit, sigma: 1.0 }
 }

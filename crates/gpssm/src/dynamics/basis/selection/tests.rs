@@ -66,10 +66,7 @@ fn information_is_the_divergence_of_dense_posteriors() {
     let rows: Vec<Vec<f64>> = (0..n).map(|_| vec![2.0 * normal(&mut rng), normal(&mut rng)]).collect();
     let points = Points::from_rows(2, rows.iter().map(Vec::as_slice));
     let rest = Kernel::squared_exponential(1.7, &[0.9, 1.5]);
-    let exact = Kernel::Sum(vec![
-        Kernel::Linear { components: vec![0], variance: vec![0.5] },
-        Kernel::Constant { variance: 0.3 },
-    ]);
+    let exact = Kernel::Sum(vec![Kernel::linear(vec![0], vec![0.5]), Kernel::constant(0.3)]);
     let regression = Regression {
         kernel: Kernel::Sum(vec![rest.clone(), exact.clone()]),
         residuals: rows.iter().map(|z| (2.0 * z[0]).sin() + z[1] + 0.3 * normal(&mut rng)).collect(),
@@ -125,7 +122,7 @@ fn selection_stops_when_nothing_is_left() {
         chosen.iter_mut().for_each(|i| *i = usize::from(rows[*i][0] > 0.5));
         chosen.sort();
         assert_eq!(chosen, [0, 1]);
-        let linear = Kernel::Linear { components: vec![0], variance: vec![1.0] };
+        let linear = Kernel::linear(vec![0], vec![1.0]);
         assert!(select(&points, &regression(linear), 5).is_empty());
     }
 }
@@ -156,7 +153,7 @@ fn benchmark(seed: u64) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
 fn criteria_on_the_benchmark() {
     let function = UserFunction { function: Arc::new(model_b), parameters: Vec::new(), scaling: None };
     let mean = ScalarFunction::User { function, shift: 0.0, scale: 1.0 };
-    let linear = Kernel::Linear { components: vec![0, 1], variance: vec![1.0, 1.0] };
+    let linear = Kernel::linear(vec![0, 1], vec![1.0, 1.0]);
     let matern = Kernel::Sum(vec![Kernel::stationary(Shape::Matern32, 100.0, &[3.0, 3.0]), linear.clone()]);
     let se = Kernel::Sum(vec![Kernel::squared_exponential(100.0, &[4.0, 3.0]), linear]);
     let rms = |a: &[f64], b: &[f64]| {

@@ -1,0 +1,64 @@
+//! Kernels: the engine's table of them, and their values.
+
+use gpssm::kernel::{Descriptor, KERNELS, Kernel};
+use gpssm::{Functions, KernelSpec};
+use numpy::{PyArray2, PyReadonlyArray2};
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::arrays::{matrix, points};
+use crate::error::{from_json, to_python};
+
+/// The table of kernels, as JSON.
+#[pyfunction]
+pub(crate) fn kernels() -> String {
+    let one = |kernel: &&Descriptor| {
+        let parameters: Vec<_> = kernel
+            .parameters
+            .iter()
+            .map(|parameter| {
+                let (role, unit) = (format!("{:?}", parameter.role), format!("{:?}", parameter.unit));
+                let (name, each, help) = (parameter.name, parameter.each, parameter.help);
+                json!({ "name": name, "each": each, "role": role, "unit": unit, "help": help })
+            })
+            .collect();
+        json!({
+            "name": kernel.name,
+            "short": kernel.short,
+            "title": kernel.title,
+            "formula": kernel.formula,
+            "components": kernel.has_components(),
+            "spectral_density": kernel.has_spectral_density(),
+            "parameters": parameters,
+        })
+    };
+    serde_json::Value::from(KERNELS.iter().map(one).collect::<Vec<_>>()).to_string()
+}
+
+/// The kernels of a model for `n_x` states and `n_u` inputs, all of whose hyper-parameters are numbers.
+pub(crate) fn with_numbers(
+    text: &str,
+    n_x: usize,
+    n_u: usize,
+    functions: &Functions,
+) -> PyResult<Vec<Kernel>> {
+    let specs = from_json::<Vec<KernelSpec>>("kernels", text)?;
+    specs.iter().map(|spec| spec.with_numbers(n_x, n_u, functions).map_err(to_python)).collect()
+}
+
+/// k(Z, Z') as a matrix.
+#[pyfunction]
+pub(crate) fn kernel_matrix<'py>(
+    py: Python<'py>,
+    kernel: &str,
+    n_x: usize,
+    z: PyReadonlyArray2<'py, f64>,
+    other: PyReadonlyArray2<'py, f64>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let (rows, columns) = (points(&z), points(&other));
+    let n_u = rows.n_components().saturating_sub(n_x);
+    let kernel = from_json::<KernelSpec>("kernel", kernel)?;
+    let kernel = kernel.with_numbers(n_x, n_u, &Functions::new()).map_err(to_python)?;
+    let values = py.detach(|| kernel.matrix(&rows, &columns));
+    matrix(py, values, rows.len(), columns.len())
+}
