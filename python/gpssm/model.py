@@ -251,12 +251,9 @@ class Model:
 
     def to_dict(self) -> Table:
         """Give the model as the tables of a run file; Python functions are in it by name only."""
-        tables: Table = {"model": json.loads(json.dumps(self._table))}
-        if self.sampler:
-            tables["sampler"] = dict(cast("Table", self.sampler))
-        if self.calibration:
-            tables["calibration"] = dict(cast("Table", self.calibration))
-        return tables
+        tables = {"model": self._table, "sampler": self.sampler, "calibration": self.calibration}
+        given: Table = json.loads(json.dumps({name: table for name, table in tables.items() if table}))
+        return {"model": {}, **given}
 
     def to_toml(self) -> str:
         """Give the model as the text of a run file."""
@@ -284,7 +281,7 @@ class Model:
     def _settled(self, parts: Mapping[str, Json], calibration: Calibration | None) -> Model:
         """The same model with what was chosen."""
         chosen = {name: value for name, value in parts.items() if value is not None}
-        given = {name: value for name, value in self._given.items() if name != "states"} | chosen
+        given = {name: part for name, part in self._given.items() if name != "states" or not self.is_open} | chosen
         return Model(**cast("Parts", given), sampler=self.sampler, calibration=calibration)
 
     def __repr__(self) -> str:

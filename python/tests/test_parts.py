@@ -108,6 +108,7 @@ CALLED = [
         parameters={"a": gpssm.Normal(1.0, 0.5)},
     ),
     gpssm.Model("auto", presample=2, standardise=False, sampler={"draws": 7, "start": {"restarts": 3}}),
+    gpssm.Model(lags=1, calibration={"scale": 1.2, "constant": [0.5], "range": [(-3.0, 3.0)]}),
     gpssm.Model(kernel=LONG, symmetries=[gpssm.Symmetry([0], {"positive_mean": {"state": 0}})]),
 ]
 
@@ -250,5 +251,5 @@ def test_arguments_have_the_names_of_the_program():
 def test_fit_many_takes_the_arguments_of_fit():
     own = {"y", "u", "out", "executor"}
     assert set(FitArguments.__annotations__) == set(inspect.signature(gpssm.fit).parameters) - own
-    parts = set(inspect.signature(gpssm.Model).parameters) - {"sampler"}
+    parts = set(inspect.signature(gpssm.Model).parameters) - {"sampler", "calibration"}
     assert parts < set(FitArguments.__annotations__)

@@ -66,9 +66,10 @@ def test_resume_on_disk(record, result, tmp_path):
     assert same(gpssm.open(tmp_path / "run.zarr"), result)
 
 
+# Seen to fail: the number of states forgotten.
 def test_functions_are_given_again_when_a_run_is_opened(record, tmp_path):
     y, u = record
-    model = gpssm.Model(mean=lambda x: x[:, 0])
+    model = gpssm.Model(2, mean=lambda x: x[:, 0])
     result = gpssm.fit(y, u, model=model, **{**QUICK, "draws": 4}, out=tmp_path / "run.zarr")
     with pytest.raises(ValueError, match="no function named"):
         gpssm.open(tmp_path / "run.zarr")
