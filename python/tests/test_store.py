@@ -73,7 +73,8 @@ def test_functions_are_given_again_when_a_run_is_opened(record, tmp_path):
     result = gpssm.fit(y, u, model=model, **{**QUICK, "draws": 4}, out=tmp_path / "run.zarr")
     with pytest.raises(ValueError, match="no function named"):
         gpssm.open(tmp_path / "run.zarr")
-    assert same(gpssm.open(tmp_path / "run.zarr", model), result)
+    again = gpssm.open(tmp_path / "run.zarr", model)
+    assert same(again, result) and again.model == model and again.state_names == ["x1", "x2"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
