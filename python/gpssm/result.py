@@ -19,12 +19,15 @@ from ._arguments import checked
 from ._chains import Chain, Draws, Outcome
 from ._choice import Choice
 from ._data import Data
+from ._filters import Filters
+from ._forecasts import Forecasts
 from ._layout import DataKeys, Layout
+from ._scores import Scores
 from ._settings import Sampler
+from ._smaller import Smaller, ThinLoss
 from ._suggest import did_you_mean
 from ._tree import common_length, draws_tree
 from ._types import Floats, Table
-from ._using import ThinLoss, Using
 from .model import Model
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ __all__ = ["Result", "open"]
 COLUMNS = ("mean", "sd", "lower", "upper", "mcse_mean", "ess_bulk", "ess_tail", "r_hat")
 
 
-class Result(Using):
+class Result(Forecasts, Filters, Scores, Smaller):
     """Draws from p(x_{0:T}, theta | y), and what to do with them.
 
     Made by `gpssm.fit` and `gpssm.open`.

@@ -1,0 +1,99 @@
+"""Smaller models: fewer draws, or one sparse Gaussian process."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+import numpy as np
+
+from ._arguments import checked
+from ._chains import Chain, Draws
+from ._fitted import Fitted
+from .distilled import Distilled
+
+if TYPE_CHECKING:
+    from .result import Result
+
+
+class ThinLoss(TypedDict):
+    """Errors of a thinned mixture against that of all draws."""
+
+    mean_error: float
+    sd_error: float
+    divergence: float
+
+
+class Smaller(Fitted):
+    """Methods of `gpssm.Result` that make smaller models."""
+
+    @checked
+    def thin(self, keep: int, *, method: Literal["herding", "random"] = "herding", seed: int = 1) -> Result:
+        """Keep a few draws that say nearly the same as all (kernel herding, Chen, Welling, Smola 2010).
+
+        Parameters
+        ----------
+        keep : int
+            Number of draws to keep.
+        method : "herding" or "random"
+            How they are chosen.
+        seed : int
+            Seed of the choice.
+
+        Returns
+        -------
+        Result
+            With one chain of `keep` draws, and what is lost in its attribute ``loss``.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(30))
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> few = result.thin(5)
+        >>> few.n_draws, sorted(few.loss)
+        (5, ['divergence', 'mean_error', 'sd_error'])
+        """
+        from .result import Result
+
+        loss = json.loads(self._posterior.thin(int(keep), method, int(seed)))
+        parts = [chain.draws for chain in self.chains if len(chain.draws)]
+        everything = parts[0]
+        for part in parts[1:]:
+            everything = everything.followed_by(part)
+        kept = np.asarray(loss.pop("kept"))
+        draws = Draws(
+            everything.theta[kept],
+            [path[kept] for path in everything.paths],
+            {name: values[kept] for name, values in everything.statistics.items()},
+        )
+        chain = Chain(0, None, None, draws, draws.head(0))
+        sampler = self.sampler.copy()
+        sampler |= {"chains": 1, "draws": int(keep)}
+        result = Result(self.model, self.data, sampler, [chain], basis=self.basis)
+        result.loss = loss
+        return result
+
+    @checked
+    def distil(self, size: int | None = None, *, tolerance: float = 0.02, max_size: int = 200) -> Distilled:
+        """Put one sparse Gaussian process in place of the mixture: a model that is evaluated in microseconds.
+
+        Parameters
+        ----------
+        size : int, optional
+            Number of inducing inputs; by default as few as keep the error of the mean below `tolerance`.
+        tolerance : float
+            Largest error of the mean, relative to the standard deviation of f.
+        max_size : int
+            Largest size that is tried.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(30))
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result.distil(8)
+        <gpssm.Distilled: 1 states, 0 inputs, inducing inputs [8]>
+        """
+        options = {"size": size, "tolerance": tolerance, "max_size": max_size}
+        return Distilled(self._posterior.distil(json.dumps(options)))
