@@ -66,7 +66,7 @@ pub mod dynamics;
 pub mod error;
 pub mod formula;
 pub mod function;
-pub mod identity;
+pub(crate) mod identity;
 pub mod initial;
 pub mod kernel;
 pub mod linalg;

@@ -17,6 +17,7 @@ use crate::model::orientation::orient;
 
 /// How far a chain is.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Progress {
     /// Which chain.
     pub chain: u32,
@@ -30,6 +31,7 @@ pub struct Progress {
 
 /// What a chain did, beside its draws.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ChainReport {
     /// Which chain.
     pub chain: u32,
@@ -49,6 +51,7 @@ pub struct ChainReport {
 
 /// What a run did, beside its draws.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RunReport {
     /// By chain.
     pub chains: Vec<ChainReport>,

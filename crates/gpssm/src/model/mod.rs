@@ -2,19 +2,19 @@
 //!
 //! - [`spec`]: the model; [`kernel`], [`sensor`], [`symmetry`]: its parts
 //! - [`dynamics`]: the prior over f, exact or a finite basis; `choose`: that basis from the data
-//! - [`functions`]: user functions by name, the part that is code
+//! - [`Functions`](crate::Functions): user functions by name, the part that is code
 //! - [`names`]: names of states, inputs and outputs, and what they mean in formulas
 //! - [`prior`], [`scale_prior`], [`covariance_prior`]: priors of numbers, noise scales and covariances
 //! - [`parameters`]: the table of all hyper-parameters
-//! - [`compile`]: a model and a record, validated once, with numbers in reach
+//! - [`Problem`](crate::Problem): a model and a record, validated once, with numbers in reach
 //! - `ready_made`: models that many users start from
 //! - [`orientation`]: which branch of a symmetry a path is on
 
 pub(crate) mod choose;
-pub mod compile;
+pub(crate) mod compile;
 pub mod covariance_prior;
 pub mod dynamics;
-pub mod functions;
+pub(crate) mod functions;
 pub mod kernel;
 pub mod names;
 pub mod orientation;

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 /// A prior that cannot be used, with the facts that say why.
 #[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
 pub enum PriorError {
     /// A parameter is NaN or infinite.
     #[error("{prior} prior: {field} = {value} is not a finite number")]

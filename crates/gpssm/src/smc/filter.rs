@@ -48,6 +48,7 @@ impl FilterOptions {
 
 /// Why a filter could not finish. A sweep that fails keeps its old path and is counted.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum FilterError {
     /// Every particle has weight zero.
     #[error("all {n_particles} particles have weight zero at t = {t}")]
@@ -64,6 +65,7 @@ pub enum FilterError {
 
 /// The path that was drawn, and what the pass says of the data.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct FilterOutcome {
     /// One path x_{0:T}, row-major (t, d), drawn with the final weights.
     pub path: Vec<f64>,
