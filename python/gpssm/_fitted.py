@@ -60,7 +60,24 @@ class Fitted:
 
     @cached_property
     def _posterior(self) -> _core.Posterior:
-        return _core.Posterior(self._problem, [c.draws._to_core() for c in self.chains if len(c.draws)])
+        """All draws."""
+        return self._some_draws(None)
+
+    @cached_property
+    def _posteriors(self) -> dict[int | None, _core.Posterior]:
+        """Posteriors by the number of their draws, none for all; made when they are asked for."""
+        return {}
+
+    def _some_draws(self, max_draws: int | None) -> _core.Posterior:
+        """At most so many of the draws, spread evenly over all of them."""
+        if max_draws is not None and max_draws < 1:
+            raise ValueError(f"max_draws: {max_draws} is too small")
+        everything = max_draws is None or max_draws >= sum(len(c.draws) for c in self.chains)
+        wanted = None if everything else max_draws
+        if wanted not in self._posteriors:
+            chains = [c.draws._to_core() for c in self.chains if len(c.draws)]
+            self._posteriors[wanted] = _core.Posterior(self._problem, chains, wanted)
+        return self._posteriors[wanted]
 
     def _measured(self, y: DataLike, u: DataLike | None) -> Data:
         """One sequence as it was measured."""

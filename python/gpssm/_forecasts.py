@@ -84,6 +84,7 @@ class Forecasts(Fitted):
         sensor_noise: bool = True,
         quantiles: Sequence[float] = QUANTILES,
         seed: int = 1,
+        max_draws: int | None = 200,
         raw: bool = False,
     ) -> xr.Dataset:
         """Run the fitted system freely under inputs, with one function drawn for each path.
@@ -111,6 +112,8 @@ class Forecasts(Fitted):
             Probabilities of the quantiles.
         seed : int
             Seed of the simulation.
+        max_draws : int, optional
+            Number of draws that are used, spread evenly over all of them; None for all.
         raw : bool
             Whether calibration is left out.
 
@@ -138,7 +141,7 @@ class Forecasts(Fitted):
             raise ValueError(f"y: expected shape (n, {self.data.n_y}), not {first.shape}")
         options = {"n_paths": paths, "process_noise": process_noise, "sensor_noise": sensor_noise, "seed": seed}
         start = self._initial(initial)
-        found = self._posterior.simulate(inputs, n_rows, first, start, json.dumps(options), bool(raw))
+        found = self._some_draws(max_draws).simulate(inputs, n_rows, first, start, json.dumps(options), bool(raw))
         warn(found["warnings"])
         return self._intervals({"x": found["x"], "y": found["y"]}, np.arange(n_rows, dtype=float), quantiles)
 

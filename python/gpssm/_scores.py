@@ -29,6 +29,7 @@ class Scores(Fitted):
         paths: int = 1000,
         levels: Sequence[float] = (0.5, 0.9, 0.95),
         seed: int = 1,
+        max_draws: int | None = 200,
         raw: bool = False,
     ) -> pd.DataFrame:
         """Score a free run, or predictions `horizon` steps ahead, on a record, beside simple baselines.
@@ -51,6 +52,8 @@ class Scores(Fitted):
             Probabilities of the central intervals whose coverage is measured.
         seed : int
             Seed of the simulation.
+        max_draws : int, optional
+            Number of draws that are used, spread evenly over all of them; None for all.
         raw : bool
             Whether calibration is left out.
 
@@ -82,7 +85,7 @@ class Scores(Fitted):
             "raw": bool(raw),
         }
         inputs = None if data.u is None else data.u[0]
-        text, found = self._posterior.score(data.y[0], inputs, json.dumps(options))
+        text, found = self._some_draws(max_draws).score(data.y[0], inputs, json.dumps(options))
         warn(found)
         rows, index = [], []
         for scores in json.loads(text)["scores"]:

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use clap::Args;
-use gpssm::mcmc::sink::ChainDraws;
 use gpssm::posterior::ensemble::Ensemble;
 use gpssm::posterior::simulate::Initial;
 use gpssm::posterior::warning::Warning;
@@ -68,8 +67,7 @@ impl Fitted {
             let message = format!("{}: no draws yet; go on with gpssm fit --resume {0}", path.display());
             return Err(Failure::input(message));
         }
-        let chains = thinned(&run.chains, total, draws.max_draws);
-        let model = run.fitted(&chains)?;
+        let model = run.fitted(draws.max_draws)?;
         Ok(Self { run, model })
     }
 
@@ -170,29 +168,6 @@ pub fn parse_rows(text: &str) -> Result<(usize, usize), Failure> {
         Some((Ok(from), Ok(to))) if 1 <= from && from <= to => Ok((from, to)),
         _ => Err(Failure::input(format!("--rows {text}: give first:last, counted from 1"))),
     }
-}
-
-fn thinned(chains: &[ChainDraws], total: usize, most: usize) -> Vec<ChainDraws> {
-    if total <= most {
-        return chains.to_vec();
-    }
-    // Places i * total / most of the chains one after another: evenly spread, none twice.
-    let wanted: std::collections::BTreeSet<usize> = (0..most).map(|i| i * total / most).collect();
-    let mut place = 0;
-    let mut kept = Vec::new();
-    for chain in chains {
-        let mut part = ChainDraws::default();
-        for i in 0..chain.theta.len() {
-            if wanted.contains(&place) {
-                part.theta.push(chain.theta[i].clone());
-                part.paths.push(chain.paths[i].clone());
-                part.info.push(chain.info[i]);
-            }
-            place += 1;
-        }
-        kept.push(part);
-    }
-    kept
 }
 
 /// Most megabytes that samples may take.

@@ -46,7 +46,7 @@ fn library(folder: &Path) -> (FittedModel, gpssm::Sequence) {
     let columns =
         gpssm_io::table::Columns { rows: Some((CUT + 1, ROWS)), ..run.data.columns().as_measured() };
     let test = read_record(&folder.join("data.csv"), &columns).unwrap();
-    (run.fitted(&run.chains).unwrap(), test.record.sequences()[0].clone())
+    (run.fitted(200).unwrap(), test.record.sequences()[0].clone())
 }
 
 /// Seen failing: score and simulate on every second row only; simulate without calibration; lagged inputs at the end of the

@@ -1,5 +1,8 @@
 //! A fitted model with everything needed to use it.
 
+use std::collections::BTreeSet;
+
+use gpssm::mcmc::sink::ChainDraws;
 use gpssm::model::spec::TransitionSpec;
 use gpssm::{Error, Posterior, Record, Sequence};
 
@@ -95,4 +98,25 @@ impl FittedModel {
         }
         Ok(())
     }
+}
+
+/// At most so many draws, spread evenly over those of all chains.
+pub fn spread_draws(chains: &[ChainDraws], most: usize) -> Vec<ChainDraws> {
+    let total: usize = chains.iter().map(|chain| chain.theta.len()).sum();
+    if total <= most {
+        return chains.to_vec();
+    }
+    // Places i * total / most of the chains one after another: none twice.
+    let wanted: BTreeSet<usize> = (0..most).map(|i| i * total / most).collect();
+    let mut first = 0;
+    let part = |chain: &ChainDraws| {
+        let kept: Vec<usize> = (0..chain.theta.len()).filter(|i| wanted.contains(&(first + i))).collect();
+        first += chain.theta.len();
+        ChainDraws {
+            theta: kept.iter().map(|&i| chain.theta[i].clone()).collect(),
+            paths: kept.iter().map(|&i| chain.paths[i].clone()).collect(),
+            info: kept.iter().map(|&i| chain.info[i]).collect(),
+        }
+    };
+    chains.iter().map(part).collect()
 }

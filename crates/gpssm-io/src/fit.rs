@@ -6,6 +6,7 @@ use gpssm::mcmc::sink::{ChainDraws, Phase};
 use gpssm::{
     ChainPlan, Draw, Posterior, Problem, Progress, Record, RunReport, Settings, Sink, prepare, sample_chains,
 };
+use gpssm_identify::fitted::spread_draws;
 use gpssm_identify::{Calibration, FittedModel};
 use thiserror::Error;
 
@@ -211,9 +212,9 @@ impl LoadedRun {
         })
     }
 
-    /// The fitted model with these of its draws.
-    pub fn fitted(&self, chains: &[ChainDraws]) -> Result<FittedModel, gpssm::Error> {
-        let posterior = Posterior::new(&self.problem, chains)?;
+    /// The fitted model with so many of its draws.
+    pub fn fitted(&self, max_draws: usize) -> Result<FittedModel, gpssm::Error> {
+        let posterior = Posterior::new(&self.problem, &spread_draws(&self.chains, max_draws))?;
         let layout = self.data.columns().layout();
         FittedModel::new(posterior, layout, self.calibration.clone(), self.measured.clone())
     }

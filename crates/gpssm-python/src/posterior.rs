@@ -12,6 +12,7 @@ use gpssm::posterior::predict::Target;
 use gpssm::posterior::simulate::{Initial, SimulateOptions};
 use gpssm::posterior::thin::ThinMethod;
 use gpssm::posterior::warning::Warning;
+use gpssm_identify::fitted::spread_draws;
 use gpssm_identify::{FittedModel, FreeRunOptions, ScoreOptions, Start};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -92,8 +93,13 @@ impl Posterior {
 #[pymethods]
 impl Posterior {
     #[new]
-    fn new(py: Python<'_>, problem: &Problem, chains: Vec<ArrayDraws<'_>>) -> PyResult<Self> {
-        let chains = chain_draws(&chains)?;
+    fn new(
+        py: Python<'_>,
+        problem: &Problem,
+        chains: Vec<ArrayDraws<'_>>,
+        max_draws: Option<usize>,
+    ) -> PyResult<Self> {
+        let chains = spread_draws(&chain_draws(&chains)?, max_draws.unwrap_or(usize::MAX));
         let fitted = py.detach(|| {
             let posterior = gpssm::posterior::Posterior::new(&problem.problem, &chains)?;
             let (layout, measured) = (problem.run.data.columns().layout(), problem.data.measured.clone());
