@@ -50,7 +50,6 @@ class Kernel(Part):
         """Give the kernel as it stands in a run file."""
         raise NotImplementedError
 
-
     def __call__(self, z: ArrayLike, z2: ArrayLike | None = None, *, n_x: int | None = None) -> Floats:
         """Evaluate the matrix k(Z, Z').
 
@@ -99,7 +98,10 @@ def _parts(kernel: Kernel, kind: type[Sum] | type[Product]) -> list[Kernel]:
     return list(kernel.parts) if isinstance(kernel, kind) else [kernel]
 
 
-_EACH = {kernel["name"]: {p["name"] for p in kernel["parameters"] if p["each"]} for kernel in json.loads(_core.kernels())}
+_EACH = {
+    kernel["name"]: {p["name"] for p in kernel["parameters"] if p["each"]}
+    for kernel in json.loads(_core.kernels())
+}
 """The hyper-parameters of each kernel that every component has one of."""
 
 
@@ -221,7 +223,6 @@ class Sum(Kernel):
         return _joined(self.parts, " + ", (Sum,)) or super().__repr__()
 
 
-
 @dataclass(frozen=True, repr=False)
 class Product(Kernel):
     """Product of kernels."""
@@ -234,7 +235,6 @@ class Product(Kernel):
 
     def __repr__(self) -> str:
         return _joined(self.parts, " * ", (Sum, Product)) or super().__repr__()
-
 
 
 @dataclass(frozen=True, repr=False)
@@ -258,7 +258,6 @@ class Odd(Kernel):
     def to_dict(self) -> Table:
         """Give the kernel as it stands in a run file."""
         return {"odd": self.part.to_dict()}
-
 
 
 def _joined(parts: Sequence[Kernel], sign: str, apart: tuple[type[Kernel], ...]) -> str | None:
