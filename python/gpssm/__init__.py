@@ -9,7 +9,7 @@ ancestor sampling. The result holds an xarray DataTree that ArviZ reads directly
 
 from __future__ import annotations
 
-from . import bases, blocks, functions, initial, kernels, model, priors, sensors, transitions
+from . import bases, blocks, functions, initial, kernels, model, priors, sensors, testing, transitions
 from ._core import VERSION as __version__
 from ._data import Data, as_data
 from ._fit import fit, fit_many
@@ -41,6 +41,7 @@ __all__ = [
     "open",
     "priors",
     "sensors",
+    "testing",
     "transitions",
     *bases.__all__,
     *functions.__all__,

@@ -183,6 +183,15 @@ def laid_out(
     layout: tuple[int, int, int], y: Sequence[Floats], u: Sequence[Floats] | None, inputs: Sequence[str]
 ) -> tuple[list[Floats], list[Floats] | None, list[str]]: ...
 def toml_text(table: str) -> str: ...
+def sensor_families() -> str: ...
+def check_sensor(
+    log_density: tuple[Callable[..., object], bool],
+    sample: tuple[Callable[..., object], bool] | None,
+    z: Floats,
+    n_x: int,
+    parameters: Sequence[float],
+    supports: Sequence[tuple[bool, float, float]],
+) -> None: ...
 def choose(
     keys: str,
     y: Sequence[Floats],

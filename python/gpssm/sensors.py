@@ -5,14 +5,18 @@ One of these, or its name as in a run file, is the argument ``sensor`` of `gpssm
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
+from . import _core
 from ._registry import Registry
 from ._text import Part
 from ._types import Function, Json, Table
 from .functions import Predictor, predictor_table
-from .priors import Noise, PriorLike, Scales, noise_table, prior_dict, scale_list
+from .priors import Noise, PriorLike, Scales, each, noise_table, prior_dict, scale_list
 
 __all__ = [
     "Bernoulli",
@@ -37,7 +41,42 @@ class Sensor(Part):
 
 
 @dataclass(frozen=True, repr=False)
-class Gaussian(Sensor):
+class Family(Sensor):
+    """Ready-made family of sensors; its fields are the keys of the family in a run file."""
+
+    def to_table(self, registry: Registry) -> Table:
+        """Give the sensor as it stands in a run file."""
+        family = sensor_families()[type(self).__name__]
+        predictor = family["predictor"]
+        fields: Table = {predictor: predictor_table(getattr(self, predictor), registry, f"sensor.{predictor}")}
+        for parameter in family["parameters"]:
+            key = parameter["key"]
+            table = _parameter_table(parameter["kind"], getattr(self, key), f"sensor.{key}")
+            if table is not None:
+                fields[key] = table
+        return {family["name"]: fields}
+
+
+@cache
+def sensor_families() -> dict[str, Any]:
+    """Everything the program knows of its families of sensors, by the names of their classes."""
+    families = json.loads(_core.sensor_families())
+    return {"".join(word.capitalize() for word in family["name"].split("_")): family for family in families}
+
+
+def _parameter_table(kind: Any, value: Any, what: str) -> Json:
+    """A parameter of a family as it stands in a run file; None for its default."""
+    if what == "sensor.noise":
+        return noise_table(value, what)
+    if kind == "scale":
+        return scale_list(value, what)
+    if kind == "count":
+        return [int(n) for n in each(value)]
+    return None if value is None else prior_dict(value, what)
+
+
+@dataclass(frozen=True, repr=False)
+class Gaussian(Family):
     """Gaussian noise: y ~ N(mean, R).
 
     Parameters
@@ -55,14 +94,9 @@ class Gaussian(Sensor):
     mean: Predictor = None
     noise: Noise = None
 
-    def to_table(self, registry: Registry) -> Table:
-        """Give the sensor as it stands in a run file."""
-        mean = predictor_table(self.mean, registry, "sensor.mean")
-        return {"gaussian": {"mean": mean, "noise": noise_table(self.noise, "sensor.noise")}}
-
 
 @dataclass(frozen=True, repr=False)
-class StudentT(Sensor):
+class StudentT(Family):
     """Student's t noise, robust against outliers: y = mean + scale t.
 
     Parameters
@@ -78,62 +112,34 @@ class StudentT(Sensor):
     scale: Scales = None
     dof: PriorLike | None = None
 
-    def to_table(self, registry: Registry) -> Table:
-        """Give the sensor as it stands in a run file."""
-        fields: Table = {"mean": predictor_table(self.mean, registry, "sensor.mean")}
-        fields["scale"] = scale_list(self.scale, "sensor.scale")
-        if self.dof is not None:
-            fields["dof"] = prior_dict(self.dof, "sensor.dof")
-        return {"student_t": fields}
-
 
 @dataclass(frozen=True, repr=False)
-class Poisson(Sensor):
+class Poisson(Family):
     """Poisson counts with rate exp(log_rate)."""
 
     log_rate: Predictor = None
 
-    def to_table(self, registry: Registry) -> Table:
-        """Give the sensor as it stands in a run file."""
-        return {"poisson": {"log_rate": predictor_table(self.log_rate, registry, "sensor.log_rate")}}
-
 
 @dataclass(frozen=True, repr=False)
-class NegativeBinomial(Sensor):
+class NegativeBinomial(Family):
     """Negative binomial counts with mean exp(log_mean) and variance mean + mean^2 / size."""
 
     log_mean: Predictor = None
     size: PriorLike | None = None
 
-    def to_table(self, registry: Registry) -> Table:
-        """Give the sensor as it stands in a run file."""
-        fields: Table = {"log_mean": predictor_table(self.log_mean, registry, "sensor.log_mean")}
-        if self.size is not None:
-            fields["size"] = prior_dict(self.size, "sensor.size")
-        return {"negative_binomial": fields}
-
 
 @dataclass(frozen=True, repr=False)
-class Bernoulli(Sensor):
+class Bernoulli(Family):
     """Zero or one, with log odds `logit`."""
 
     logit: Predictor = None
 
-    def to_table(self, registry: Registry) -> Table:
-        """Give the sensor as it stands in a run file."""
-        return {"bernoulli": {"logit": predictor_table(self.logit, registry, "sensor.logit")}}
-
 
 @dataclass(frozen=True, repr=False)
-class StochasticVolatility(Sensor):
+class StochasticVolatility(Family):
     """Zero-mean Gaussian with changing variance: y ~ N(0, exp(log_variance))."""
 
     log_variance: Predictor = None
-
-    def to_table(self, registry: Registry) -> Table:
-        """Give the sensor as it stands in a run file."""
-        predictor = predictor_table(self.log_variance, registry, "sensor.log_variance")
-        return {"stochastic_volatility": {"log_variance": predictor}}
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
+use gpssm::sensor::family::FAMILIES;
 
 use crate::commands::distil::{DistilArgs, ThinArgs};
 use crate::commands::evaluate::EvaluateArgs;
@@ -147,8 +148,8 @@ pub struct FitArgs {
     /// Mean of f: identity, zero, or a formula such as '0.3*x + u' [default: identity].
     #[arg(long, value_name = "MEAN", help_heading = "Model")]
     pub mean: Option<String>,
-    /// Sensor: gaussian, student_t, poisson, negative_binomial, bernoulli, stochastic_volatility [default: gaussian].
-    #[arg(long, value_name = "SENSOR", help_heading = "Model")]
+    // The help is made from the descriptors of the families.
+    #[arg(long, value_name = "SENSOR", help_heading = "Model", help = sensor_help())]
     pub sensor: Option<String>,
     /// Prior over f: exact, or a finite basis such as 'fic(40)', 'hilbert(60)', 'hilbert(60, sampled)' [default: exact].
     #[arg(long, value_name = "DYNAMICS", help_heading = "Model")]
@@ -242,6 +243,11 @@ impl FitArgs {
         ];
         given.into_iter().filter_map(|(option, text)| Some((option, text?))).collect()
     }
+}
+
+fn sensor_help() -> String {
+    let names: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
+    format!("Sensor: {} [default: gaussian]", names.join(", "))
 }
 
 fn is_run_file(path: &Path) -> bool {

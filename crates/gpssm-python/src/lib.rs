@@ -13,6 +13,7 @@
 //! - `layout`: lagged inputs, delays and thinning
 //! - `posterior`: what was learned, put to use
 //! - `store`: runs on disk, and reports
+//! - `testing`: what is known of sensors, and checks of users' own
 
 mod arrays;
 #[allow(unsafe_code)]
@@ -26,6 +27,7 @@ mod layout;
 mod posterior;
 mod problem;
 mod store;
+mod testing;
 
 /// The extension module.
 #[pyo3::pymodule]
@@ -44,6 +46,8 @@ mod _core {
     use crate::problem::{Problem, assess, summarise, toml_text};
     #[pymodule_export]
     use crate::store::{open_run, report, save_run};
+    #[pymodule_export]
+    use crate::testing::{check_sensor, sensor_families};
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

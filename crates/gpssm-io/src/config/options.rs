@@ -50,7 +50,7 @@ pub const OPTIONS: [OptionKey; 24] = [
     option("--lags", "model.lags", Form::Value, "Number of past output values used as states"),
     option("--kernel", "model.kernel", Form::Value, "Covariance function, such as \"matern32(x) + linear\""),
     option("--mean", "model.mean", Form::Value, "Mean function: identity, zero or a formula"),
-    option("--sensor", "model.sensor", Form::Value, "gaussian, student_t, poisson, negative_binomial, ..."),
+    option("--sensor", "model.sensor", Form::Value, "Family of the sensor, such as poisson"),
     option("--dynamics", "model.dynamics", Form::Value, "exact, or a finite basis such as \"hilbert(40)\""),
     option("--draws", "sampler.draws", Form::Value, "Draws of each chain after warm-up"),
     option("--tune", "sampler.tune", Form::Value, "Warm-up sweeps of each chain"),

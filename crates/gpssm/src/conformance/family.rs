@@ -141,3 +141,6 @@ impl Check<'_> {
         self.same(format!("the curvature at y = {y}"), curvature, expected)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -206,3 +206,52 @@ impl From<&FamilyParameter> for Role {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sensor::family::{FAMILIES, ParameterKind};
+
+    /// A description with the keys that the family must be given.
+    fn shortest(family: &Descriptor) -> String {
+        let counts = family.parameters.iter().filter(|parameter| parameter.kind == ParameterKind::Count);
+        let keys: Vec<String> = counts.map(|parameter| format!("{} = [3]", parameter.key)).collect();
+        format!("sensor.{} = {{ {} }}", family.name, keys.join(", "))
+    }
+
+    #[derive(Deserialize)]
+    struct Holder {
+        sensor: SensorSpec,
+    }
+
+    /// Every family can be written in a model, with the keys and kinds of parameters that its descriptor names.
+    #[test]
+    fn every_family_has_its_description() {
+        for family in FAMILIES {
+            let mut sensor = toml::from_str::<Holder>(&shortest(family)).unwrap().sensor;
+            assert_eq!(sensor.family().unwrap().0.name, family.name);
+            assert_eq!(sensor.predictor(), Some(&Predictor::States));
+            let given = sensor.parameters();
+            assert_eq!(given.len(), family.parameters.len(), "{}", family.name);
+            for (parameter, given) in family.parameters.iter().zip(given) {
+                let fits = match given {
+                    Given::Noise(_) | Given::Scale(_) => parameter.kind == ParameterKind::Scale,
+                    Given::Shape(_) => matches!(parameter.kind, ParameterKind::Shape { .. }),
+                    Given::Count(counts) => parameter.kind == ParameterKind::Count && *counts == [3],
+                };
+                assert!(fits, "{}.{}", family.name, parameter.key);
+            }
+            let with = |key: &str| {
+                let text = shortest(family).replace(" }", &format!(", {key} = 1 }}")).replace("{ ,", "{ ");
+                toml::from_str::<Holder>(&text)
+                    .map(|_| ())
+                    .err()
+                    .map_or_else(String::new, |error| error.to_string())
+            };
+            for key in [family.predictor].into_iter().chain(family.parameters.iter().map(|p| p.key)) {
+                assert!(!with(key).contains("unknown field"), "{}: {key}", family.name);
+            }
+            assert!(with("bogus").contains("unknown field"), "{}", with("bogus"));
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What is known of sensors, and checks of users' own.
+
+use std::sync::Arc;
+
+use gpssm::conformance::{self, Nonconformity};
+use gpssm::sensor::family::FAMILIES;
+use gpssm::sensor::support::OutputSupport;
+use gpssm::sensor::{BoundSensor, UserSensor};
+use numpy::PyReadonlyArray2;
+use pyo3::exceptions::PyAssertionError;
+use pyo3::prelude::*;
+
+use crate::arrays::points;
+use crate::callback::{Callable, Failure, PythonSensor};
+use crate::error::{to_json, value_error};
+
+/// A function, and whether it wants the inputs.
+type Function = (Py<PyAny>, bool);
+
+/// The descriptors of all families of sensors, as JSON.
+#[pyfunction]
+pub(crate) fn sensor_families() -> PyResult<String> {
+    to_json("families", &FAMILIES)
+}
+
+/// Checks a user's sensor at points z = (x, u). Supports are (whether outputs are whole numbers, low, high).
+#[pyfunction]
+pub(crate) fn check_sensor(
+    py: Python<'_>,
+    log_density: Function,
+    sample: Option<Function>,
+    z: PyReadonlyArray2<'_, f64>,
+    n_x: usize,
+    parameters: Vec<f64>,
+    supports: Vec<(bool, f64, f64)>,
+) -> PyResult<()> {
+    let failure = Arc::new(Failure::default());
+    let callable =
+        |name: &str, (function, wants_u): Function| Callable::new(name, function, wants_u, n_x, &failure);
+    let sensor = Arc::new(PythonSensor {
+        log_density: callable("log_density", log_density),
+        sample: sample.map(|sample| callable("sample", sample)),
+    });
+    let sensor = BoundSensor::User(UserSensor { sensor, parameters, scaling: None });
+    let support = |&(integers, low, high): &(bool, f64, f64)| match integers {
+        true => OutputSupport::Integers { low, high },
+        false => OutputSupport::Interval { low, high },
+    };
+    let supports: Vec<OutputSupport> = supports.iter().map(support).collect();
+    let z = points(&z);
+    let outcome = py.detach(|| conformance::sensor(&sensor, &z, &supports));
+    failure.check()?;
+    outcome.map_err(|error| match error {
+        Nonconformity::CannotCheck(message) => value_error(message),
+        other => PyAssertionError::new_err(other.to_string()),
+    })
+}

@@ -1,0 +1,95 @@
+"""Checks of parts of your own: that they are what they claim to be.
+
+They raise AssertionError with what is wrong, draw with fixed seeds, and are meant for your tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import _core
+from ._callables import signature
+from ._registry import Registry
+from ._types import Floats, Json
+from .sensors import SensorDensity
+
+__all__ = ["check_sensor"]
+
+Support = str | Mapping[str, Json]
+"""``"real"``, ``"counts"``, or as `SensorDensity` has it: ``{"integers": {"low": 0, "high": 9}}``."""
+
+
+def check_sensor(
+    sensor: SensorDensity,
+    x: ArrayLike,
+    u: ArrayLike | None = None,
+    *,
+    parameters: Mapping[str, float] | None = None,
+    support: Support | Sequence[Support] = "real",
+) -> None:
+    """Check a sensor that is given by Python functions.
+
+    The density of each output, the others missing, integrates (or sums) to one; 20 000 draws lie in the support and
+    follow that density; the log density of many points at once is that of single points.
+
+    Parameters
+    ----------
+    sensor : SensorDensity
+        With a function ``log_density`` and, unless the support is finite, ``sample``.
+    x : array_like, (n, n_x)
+        States at which to check.
+    u : array_like, (n, n_u), optional
+        Inputs that go with them.
+    parameters : mapping, optional
+        Values of the parameters of the functions.
+    support : "real", "counts" or mapping, or one for each output
+        Where the outputs can lie, such as ``{"interval": {"low": 0.0, "high": 1.0}}``.
+
+    Raises
+    ------
+    AssertionError
+        If the sensor is not what it claims to be.
+
+    Examples
+    --------
+    >>> def log_density(y, x, scale):
+    ...     return -np.abs(y[0] - x[:, 0]) / scale - np.log(2 * scale)
+    >>> def sample(rng, x, scale):
+    ...     return x[:, 0] + rng.laplace(scale=scale, size=len(x))
+    >>> check_sensor(SensorDensity(log_density, sample), [[0.5]], parameters={"scale": 0.3})
+    """
+    if isinstance(sensor.log_density, str):
+        raise ValueError("sensor: only sensors given by Python functions can be checked")
+    registry = Registry()
+    registry.sensor(sensor.log_density, sensor.sample)
+    ((log_density, sample),) = registry.sensors.values()
+    states = _matrix(x)
+    inputs = np.empty((len(states), 0)) if u is None else _matrix(u)
+    names = signature(sensor.log_density, ("y",), "log_density").parameters
+    given = dict(parameters or {})
+    if set(given) != set(names):
+        raise ValueError(f"parameters: expected {list(names)}, not {list(given)}")
+    supports = [support] if isinstance(support, str | Mapping) else list(support)
+    z = np.ascontiguousarray(np.hstack([states, inputs]))
+    values = [float(given[name]) for name in names]
+    _core.check_sensor(log_density, sample, z, states.shape[1], values, [_bounds(s) for s in supports])
+
+
+def _matrix(values: ArrayLike) -> Floats:
+    matrix = np.asarray(values, dtype=np.float64)
+    return matrix[:, None] if matrix.ndim == 1 else matrix
+
+
+def _bounds(support: Support) -> tuple[bool, float, float]:
+    """Whether outputs are whole numbers, and their least and greatest value."""
+    words = {"real": (False, -np.inf, np.inf), "counts": (True, 0.0, np.inf)}
+    if isinstance(support, str) and support in words:
+        return words[support]
+    if isinstance(support, Mapping) and len(support) == 1:
+        ((kind, ends),) = support.items()
+        if kind in {"interval", "integers"} and isinstance(ends, Mapping):
+            return kind == "integers", float(ends["low"]), float(ends["high"])  # type: ignore[arg-type]
+    raise ValueError(f"support: expected 'real', 'counts' or {{'interval': {{'low': ..., 'high': ...}}}}, not {support!r}")
