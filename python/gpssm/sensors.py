@@ -6,7 +6,7 @@ One of these, or its name as in a run file, is the argument ``sensor`` of `gpssm
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -20,6 +20,7 @@ from .priors import Noise, PriorLike, Scales, each, noise_table, prior_dict, sca
 
 __all__ = [
     "Bernoulli",
+    "Binomial",
     "Gaussian",
     "NegativeBinomial",
     "Poisson",
@@ -132,6 +133,21 @@ class NegativeBinomial(Family):
 class Bernoulli(Family):
     """Zero or one, with log odds `logit`."""
 
+    logit: Predictor = None
+
+
+@dataclass(frozen=True, repr=False)
+class Binomial(Family):
+    """Successes in a known number of trials, with log odds `logit`.
+
+    Parameters
+    ----------
+    trials : int, or one for each output
+    logit : LinearMean, formula or function, or one for each output, optional
+        By default the log odds of output k are state k.
+    """
+
+    trials: int | Sequence[int]
     logit: Predictor = None
 
 

@@ -9,7 +9,7 @@ use super::spec::{FunctionRef, Value};
 use crate::identity::Role;
 use crate::sensor::family::descriptor::MOST_PARAMETERS;
 use crate::sensor::family::{
-    BERNOULLI, Descriptor, Family, FamilyParameter, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON,
+    BERNOULLI, BINOMIAL, Descriptor, Family, FamilyParameter, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON,
     STOCHASTIC_VOLATILITY, STUDENT_T,
 };
 use crate::sensor::support::OutputSupport;
@@ -101,6 +101,14 @@ pub enum SensorSpec {
         #[serde(default)]
         logit: Predictor,
     },
+    /// Successes in a known number of trials, with log odds `logit`.
+    Binomial {
+        /// Log odds of each output.
+        #[serde(default)]
+        logit: Predictor,
+        /// Number of trials: one for all outputs or one for each.
+        trials: Vec<u32>,
+    },
     /// y ~ N(0, exp(log_variance)).
     StochasticVolatility {
         /// Log variance of each output.
@@ -149,6 +157,7 @@ impl SensorSpec {
             Self::Poisson { log_rate } => (&POISSON, log_rate),
             Self::NegativeBinomial { log_mean, .. } => (&NEGATIVE_BINOMIAL, log_mean),
             Self::Bernoulli { logit } => (&BERNOULLI, logit),
+            Self::Binomial { logit, .. } => (&BINOMIAL, logit),
             Self::StochasticVolatility { log_variance } => (&STOCHASTIC_VOLATILITY, log_variance),
             Self::Formula { .. } | Self::User(_) => return None,
         })
@@ -160,6 +169,7 @@ impl SensorSpec {
             Self::Gaussian { noise, .. } => vec![Given::Noise(noise)],
             Self::StudentT { scale, dof, .. } => vec![Given::Scale(scale), Given::Shape(dof)],
             Self::NegativeBinomial { size, .. } => vec![Given::Shape(size)],
+            Self::Binomial { trials, .. } => vec![Given::Count(trials)],
             Self::Poisson { .. }
             | Self::Bernoulli { .. }
             | Self::StochasticVolatility { .. }
@@ -249,9 +259,9 @@ mod tests {
                     .map_or_else(String::new, |error| error.to_string())
             };
             for key in [family.predictor].into_iter().chain(family.parameters.iter().map(|p| p.key)) {
-                assert!(!with(key).contains("unknown field"), "{}: {key}", family.name);
+                assert!(!with(key).contains("unexpected keys"), "{}: {key}", family.name);
             }
-            assert!(with("bogus").contains("unknown field"), "{}", with("bogus"));
+            assert!(with("bogus").contains("unexpected keys"), "{}", with("bogus"));
         }
     }
 }

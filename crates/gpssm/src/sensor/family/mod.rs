@@ -4,6 +4,7 @@
 //! them, and [`Family`] is one of them with numbers.
 
 mod bernoulli;
+mod binomial;
 pub mod descriptor;
 mod error;
 mod gaussian;
@@ -13,6 +14,7 @@ mod stochastic_volatility;
 mod student_t;
 
 pub use bernoulli::BERNOULLI;
+pub use binomial::BINOMIAL;
 pub use descriptor::{DefaultPrior, Density, Descriptor, FamilyParameter, Link, Numbers, ParameterKind};
 pub use error::FamilyError;
 pub use gaussian::GAUSSIAN;
@@ -26,8 +28,8 @@ use rand::Rng;
 use super::support::OutputSupport;
 
 /// Every family, in the order of help and documentation.
-pub static FAMILIES: [&Descriptor; 6] =
-    [&GAUSSIAN, &STUDENT_T, &POISSON, &NEGATIVE_BINOMIAL, &BERNOULLI, &STOCHASTIC_VOLATILITY];
+pub static FAMILIES: [&Descriptor; 7] =
+    [&GAUSSIAN, &STUDENT_T, &POISSON, &NEGATIVE_BINOMIAL, &BERNOULLI, &BINOMIAL, &STOCHASTIC_VOLATILITY];
 
 /// The family of this name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {

@@ -11,12 +11,13 @@ const fn negative_binomial(size: f64) -> Family {
     Family::negative_binomial(size)
 }
 
-const ALL: [Family; 6] = [
+const ALL: [Family; 7] = [
     GAUSSIAN,
     STUDENT_T,
     Family::poisson(),
     negative_binomial(2.5),
     Family::bernoulli(),
+    Family::binomial(12),
     Family::stochastic_volatility(),
 ];
 
@@ -27,8 +28,8 @@ fn log_density(family: Family, y: f64, eta: f64) -> f64 {
 }
 
 /// From scipy.stats 1.17.1; where its own rounding exceeds 1e-13 (large counts
-/// and sizes) from mpmath with 40 digits.
-const LITERALS: [(Family, f64, f64, f64); 22] = [
+/// and sizes) from mpmath with 40 digits; binomial from 50-digit arithmetic.
+const LITERALS: [(Family, f64, f64, f64); 27] = [
     (GAUSSIAN, 0.3, -1.2, -2.8581819566128788),
     (GAUSSIAN, 5.0, 4.9, -0.5724676708985932),
     (GAUSSIAN, -80.0, 2.0, -6861.786753385186),
@@ -48,6 +49,11 @@ const LITERALS: [(Family, f64, f64, f64); 22] = [
     (Family::bernoulli(), 0.0, 0.7, -1.1031860488854581),
     (Family::bernoulli(), 1.0, 0.7, -0.40318604888545784),
     (Family::bernoulli(), 1.0, -30.0, -30.000000000000092),
+    (Family::binomial(12), 3.0, 0.7, -5.744605040273133),
+    (Family::binomial(12), 0.0, -1.3, -2.8921014459959062),
+    (Family::binomial(1), 1.0, 0.7, -0.4031860488854579),
+    (Family::binomial(5000), 2600.0, 0.1, -4.732102332553616),
+    (Family::binomial(12), 12.0, -30.0, -360.00000000000114),
     (Family::stochastic_volatility(), 0.0, 0.7, -1.2689385332046725),
     (Family::stochastic_volatility(), 0.4, -2.0, -0.5100630211191248),
     (Family::stochastic_volatility(), -3.0, 1.1, -2.96685840984603),
@@ -163,6 +169,8 @@ fn extreme_predictors_have_the_right_limits() {
     assert_eq!(binomial(0.0, -1e3), 0.0);
     assert_eq!(log_density(Family::bernoulli(), 0.0, 1e3), -1e3);
     assert_eq!(log_density(Family::bernoulli(), 1.0, 1e3), 0.0);
+    assert_eq!(log_density(Family::binomial(9), 9.0, f64::INFINITY), 0.0);
+    assert_eq!(log_density(Family::binomial(9), 8.0, f64::INFINITY), f64::NEG_INFINITY);
     let volatility = |y, eta| log_density(Family::stochastic_volatility(), y, eta);
     assert_close(volatility(0.0, -1e3), 500.0 - 0.5 * LN_2_PI, 1e-14);
     assert_eq!(volatility(0.1, -1e3), f64::NEG_INFINITY);
