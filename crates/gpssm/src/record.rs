@@ -7,6 +7,18 @@ use crate::error::Error;
 /// One sequence of n rows: outputs y_0..y_{n-1}, inputs u_0..u_{n-1}, T = n - 1 transitions.
 ///
 /// y_0 counts. The last input enters the sensor only. A missing output is NaN.
+///
+/// ```
+/// use gpssm::{Record, Sequence};
+///
+/// // Two experiments with one output and one input; one output was not measured.
+/// let first = Sequence::scalar(&[0.1, 0.4, f64::NAN, 0.9], Some(&[1.0, 1.0, 0.0, 0.0]))?;
+/// let second = Sequence::scalar(&[0.0, 0.2], Some(&[1.0, 0.0]))?;
+/// let record = Record::new(vec![first, second])?;
+/// assert_eq!(record.sequences().len(), 2);
+/// assert!(record.has_missing());
+/// # Ok::<(), gpssm::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sequence {
     n_y: usize,

@@ -11,6 +11,23 @@ use crate::model::prior::PriorDensity;
 use crate::sensor::SensorDensity;
 
 /// The registry that the names in a [`crate::Model`] refer to.
+///
+/// ```
+/// use gpssm::model::spec::{FunctionRef, Predictor, SensorSpec};
+/// use gpssm::{Functions, Model, Points, Problem, Sequence};
+///
+/// // The sensor saturates: y = tanh(x) + e.
+/// let saturated = |z: &Points, _: &[f64], out: &mut [f64]| {
+///     out.iter_mut().zip(z.column(0)).for_each(|(y, x)| *y = x.tanh());
+/// };
+/// let functions = Functions::new().with("saturated", saturated);
+/// let mean = Predictor::Functions(vec![FunctionRef { name: "saturated".into(), parameters: vec![] }]);
+/// let sensor = SensorSpec::Gaussian { mean, noise: Default::default() };
+/// let model = Model { sensor, ..Model::observed(1, 0) };
+/// let record = Sequence::scalar(&[0.1, 0.5, 0.8, 0.9], None)?;
+/// Problem::new(model, &functions, record.into())?;
+/// # Ok::<(), gpssm::Error>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Functions {
     pub(crate) functions: HashMap<String, Arc<dyn StateFunction>>,

@@ -61,6 +61,24 @@ pub struct WeightedDraw {
 
 /// What was learned: a problem and weighted draws of it.
 ///
+/// ```
+/// use gpssm::posterior::predict::Target;
+/// use gpssm::{Functions, MemorySink, Model, Posterior, Problem, Sequence, Settings, sample};
+///
+/// let y: Vec<f64> = (0..20).map(|t| 0.8f64.powi(t)).collect();
+/// let record = Sequence::scalar(&y, None)?;
+/// let problem = Problem::new(Model::observed(1, 0), &Functions::new(), record.into())?;
+/// let settings = Settings { chains: 1, tune: 10, draws: 10, ..Settings::default() };
+/// let sink = MemorySink::new();
+/// sample(&problem, &settings, &sink, &|_| true)?;
+///
+/// // The state after x = 0.5, with the uncertainty of f and of the process noise.
+/// let posterior = Posterior::new(&problem, &sink.into_chains())?;
+/// let next = posterior.predict(&[vec![0.5]], &[], Target::NextState)?;
+/// assert!(next.sd(0, 0) > 0.0);
+/// # Ok::<(), gpssm::Error>(())
+/// ```
+///
 /// The factor of a draw is made when it is first needed and then kept: n^2 / 2 numbers for each group of
 /// dimensions with an exact Gaussian process over n pairs (n p rows with full Q), M^2 / 2 for M weights of
 /// a finite basis; see [`Posterior::memory_bytes`].
