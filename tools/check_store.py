@@ -8,6 +8,7 @@ another program computed them; they must agree to 1e-6. Runs with ArviZ 0.23 on 
 on Python 3.12 or later; needs xarray, zarr, arviz and netCDF4. Exit code 0 if all is well.
 """
 
+import itertools
 import json
 import pathlib
 import sys
@@ -45,7 +46,7 @@ def check_layout(tree, root):
     assert list(posterior["chain"].values) == root["chains"]
     assert list(posterior["draw"].values) == list(range(posterior.sizes["draw"]))
     for name, array in stats.data_vars.items():
-        floats = ("lp", "log_joint", "log_likelihood", "relative_jitter")
+        floats = ("lp", "log_joint", "log_likelihood_total", "relative_jitter")
         expected = "float64" if name in floats else "int64"
         assert array.dtype == expected, (name, array.dtype)
         if expected == "int64" and array.size > 0:
@@ -69,6 +70,14 @@ def check_netcdf(tree, xarray):
                 assert group.to_dataset().equals(back[name].to_dataset()), name
 
 
+def labels(array):
+    """What ArviZ writes behind the name of each number: `[x1, u]`."""
+    if array.ndim == 2:
+        return [""]
+    along = [[str(label) for label in array[dim].values] for dim in array.dims[2:]]
+    return [f"[{', '.join(at)}]" for at in itertools.product(*along)]
+
+
 def summaries(arviz, tree):
     """az.summary of the hyper-parameters, by name, with all digits."""
     if arviz.__version__.startswith("0."):
@@ -76,16 +85,18 @@ def summaries(arviz, tree):
         data = arviz.InferenceData(**groups)
     else:
         data = tree
-    scalars = [name for name, array in tree["posterior"].data_vars.items() if array.ndim == 2]
+    parameters = {name: array for name, array in tree["posterior"].data_vars.items() if name != "x"}
+    names = list(parameters)
     try:
-        table = arviz.summary(data, var_names=scalars, round_to="none")
+        table = arviz.summary(data, var_names=names, round_to="none")
         whole = arviz.summary(data, round_to="none")
     except TypeError:
-        table = arviz.summary(data, var_names=scalars)
+        table = arviz.summary(data, var_names=names)
         whole = arviz.summary(data)
-    assert list(table.index) == scalars, (list(table.index), scalars)
+    rows = [f"{name}{label}" for name, array in parameters.items() for label in labels(array)]
+    assert list(table.index) == rows, (list(table.index), rows)
     n_states = tree["posterior"]["x"].isel(chain=0, draw=0).size
-    assert len(whole) == len(scalars) + n_states
+    assert len(whole) == len(rows) + n_states
     assert whole.index[-1].startswith("x["), whole.index[-1]
     assert table.notnull().all().all(), table
     print(table.to_string())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +10,8 @@ import xarray as xr
 
 from . import _core
 from ._chains import Draws
+from ._suggest import did_you_mean
+from ._types import Floats
 
 if TYPE_CHECKING:
     from .result import Result
@@ -71,10 +73,8 @@ def _groups(result: Result, chains: Numbered) -> tuple[xr.Dataset, xr.Dataset]:
     coords: Coordinates = {"chain": [number for number, _ in chains], "draw": np.arange(n)}
     dims = ("chain", "draw")
     posterior = xr.Dataset(coords={**coords, **_time(result), "state": result.state_names})
-    for k, name in enumerate(result.parameter_names):
-        if not result._problem.parameter_fixed[k]:
-            values = np.stack([d.theta[:, k] for d in draws]) if draws else np.empty((0, 0))
-            posterior[name] = (dims, values)
+    theta = np.stack([d.theta for d in draws]) if draws else np.empty((0, 0, len(result.parameter_names)))
+    _add_parameters(posterior, result, theta, dims, learned=True)
     paths = [np.concatenate(d.paths, axis=1) for d in draws]
     x = np.stack(paths) if paths else np.empty((0, 0, result.data.n_rows, len(result.state_names)))
     posterior["x"] = ((*dims, "time", "state"), x)
@@ -84,6 +84,38 @@ def _groups(result: Result, chains: Numbered) -> tuple[xr.Dataset, xr.Dataset]:
     if "log_joint" in stats:
         stats["lp"] = stats["log_joint"]
     return posterior, stats
+
+
+def _add_parameters(
+    group: xr.Dataset, result: Result, theta: Floats, dims: tuple[str, ...], *, learned: bool
+) -> None:
+    """Hyper-parameters as arrays with named dimensions, as in the store; the last axis of theta is all of them."""
+    for name, along, places in result._problem.parameter_arrays(learned):
+        for dim, labels in along:
+            group.coords[dim] = labels
+        shape = (*theta.shape[:-1], *(len(labels) for _, labels in along))
+        group[name] = ((*dims, *(dim for dim, _ in along)), theta[..., places].reshape(shape))
+
+
+def quantities(posterior: xr.Dataset, var_names: Sequence[str] | str | None) -> list[tuple[str, Floats]]:
+    """Every number of some variables with its name, such as ``process_sd[x2]``, and its draws (chain, draw)."""
+    if var_names is None:
+        var_names = [str(name) for name in posterior.data_vars if name != "x"]
+    found: list[tuple[str, Floats]] = []
+    for name in [var_names] if isinstance(var_names, str) else var_names:
+        if name not in posterior:
+            names = [str(known) for known in posterior.data_vars]
+            hint = did_you_mean(name, names) or f" among {', '.join(names)}"
+            raise ValueError(f"var_names: there is no {name!r}{hint}")
+        values = posterior[name]
+        for index in np.ndindex(values.shape[2:]):
+            parts = [
+                str(values[dim].values[i]) if dim != "time" else f"{i}"
+                for dim, i in zip(values.dims[2:], index, strict=True)
+            ]
+            label = f"{name}[{', '.join(parts)}]" if parts else str(name)
+            found.append((label, np.ascontiguousarray(values.values[(..., *index)], dtype=np.float64)))
+    return found
 
 
 def _observed(result: Result) -> xr.Dataset:
@@ -98,8 +130,5 @@ def _constant(result: Result) -> xr.Dataset:
         found = found.assign_coords(input=result.data.inputs)
         found["u"] = (("time", "input"), np.concatenate(result.data.u))
     if result._complete:
-        theta = result._complete[0][1].theta[0]
-        for k, name in enumerate(result.parameter_names):
-            if result._problem.parameter_fixed[k]:
-                found[name] = ((), theta[k])
+        _add_parameters(found, result, result._complete[0][1].theta[0], (), learned=False)
     return found

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._tree import quantities
+
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
@@ -172,15 +174,15 @@ def trace(result: Result, var_names: Sequence[str] | None = None, *, ax: AxesLik
     var_names : list of str, optional
         Variables of the posterior; all hyper-parameters by default.
     ax : matplotlib axes, optional
-        One for each variable.
+        One for each number of them.
     """
     posterior = result.posterior["posterior"].to_dataset()
-    names = [str(n) for n in posterior.data_vars if n != "x"] if var_names is None else list(var_names)
-    axes = _axes(ax, len(names), sharex=True)
-    for axis, name in zip(axes, names, strict=False):
-        for chain in posterior["chain"].values:
-            axis.plot(posterior[name].sel(chain=chain).values, lw=0.7, label=f"chain {chain}")
-        axis.set_ylabel(name, fontsize="small")
+    found = quantities(posterior, var_names)
+    axes = _axes(ax, len(found), sharex=True)
+    for axis, (label, draws) in zip(axes, found, strict=False):
+        for number, chain in zip(posterior["chain"].values, draws, strict=True):
+            axis.plot(chain, lw=0.7, label=f"chain {number}")
+        axis.set_ylabel(label, fontsize="small")
     axes[0].legend(loc="upper right", fontsize="x-small", ncols=4)
     axes[-1].set_xlabel("draw")
     return axes

@@ -25,8 +25,7 @@ from ._layout import DataKeys, Layout
 from ._scores import Scores
 from ._settings import Sampler
 from ._smaller import Smaller, ThinLoss
-from ._suggest import did_you_mean
-from ._tree import common_length, draws_tree
+from ._tree import common_length, draws_tree, quantities
 from ._types import Floats, Table
 from .model import Model
 
@@ -132,8 +131,9 @@ class Result(Forecasts, Filters, Scores, Smaller):
     def posterior(self) -> xr.DataTree:
         """All draws as a DataTree in ArviZ's schema.
 
-        Groups posterior (hyper-parameters by name, and states ``x`` with dimensions chain, draw, time, state),
-        sample_stats, observed_data, constant_data, and warmup_posterior and warmup_sample_stats if warm-up was
+        Groups posterior (hyper-parameters such as ``process_sd`` (chain, draw, state) and ``se_ell`` (chain, draw,
+        state, component), and states ``x`` (chain, draw, time, state)), sample_stats (``log_likelihood_total`` is
+        log p(y | x, theta), not pointwise), observed_data, constant_data, and warmup_posterior and warmup_sample_stats if warm-up was
         saved. Sequences follow each other along time, which holds times if no time comes twice and numbers of
         rows otherwise; the coordinates ``sequence`` and ``time_value`` of observed_data and constant_data tell
         the label and the time of every row. After an interrupt, chains are cut to a common length; `chains` has
@@ -157,7 +157,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         >>> import arviz as az, numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
         >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
-        >>> table = az.summary(result.to_arviz(), var_names=["process_sd[x1]"])
+        >>> table = az.summary(result.to_arviz(), var_names=["process_sd"])
         """
         import arviz as az
 
@@ -195,30 +195,11 @@ class Result(Forecasts, Filters, Scores, Smaller):
 
         if not 0.0 < level < 1.0:
             raise ValueError(f"level: must lie between 0 and 1, not {level}")
-        posterior = self.posterior["posterior"].to_dataset()
-        if var_names is None:
-            var_names = [str(name) for name in posterior.data_vars if name != "x"]
-        elif isinstance(var_names, str):
-            var_names = [var_names]
-        labels: list[str] = []
-        quantities: list[Floats] = []
-        for name in var_names:
-            if name not in posterior:
-                names = [str(known) for known in posterior.data_vars]
-                hint = did_you_mean(name, names) or f" among {', '.join(names)}"
-                raise ValueError(f"var_names: there is no {name!r}{hint}")
-            values = posterior[name]
-            for index in np.ndindex(values.shape[2:]):
-                parts = [
-                    str(values[dim].values[i]) if dim != "time" else f"{i}"
-                    for dim, i in zip(values.dims[2:], index, strict=True)
-                ]
-                labels.append(f"{name}[{', '.join(parts)}]" if parts else str(name))
-                quantities.append(np.ascontiguousarray(values.values[(..., *index)], dtype=np.float64))
-        table = _core.summarise(quantities, level)
+        found = quantities(self.posterior["posterior"].to_dataset(), var_names)
+        table = _core.summarise([draws for _, draws in found], level)
         percent = f"{100 * level:g}"
         columns = [{"lower": f"eti{percent}_lb", "upper": f"eti{percent}_ub"}.get(c, c) for c in COLUMNS]
-        return pd.DataFrame(table, index=labels, columns=columns)
+        return pd.DataFrame(table, index=[label for label, _ in found], columns=columns)
 
     @cached_property
     def warnings(self) -> list[str]:

@@ -11,10 +11,11 @@ az = pytest.importorskip("arviz")
 
 def test_arviz_takes_the_draws(result):
     draws = result.to_arviz()
-    summary = az.summary(draws, var_names=["process_sd"], filter_vars="like", round_to="none")
-    ours = result.summary()
-    rows = [name for name in ours.index if "process_sd" in name]
-    np.testing.assert_allclose(summary["r_hat"].astype(float), ours.loc[rows, "r_hat"], rtol=1e-8)
+    names = ["process_sd", "se_ell", "sensor_sd"]
+    summary = az.summary(draws, var_names=names, round_to="none")
+    ours = result.summary(names)
+    assert list(summary.index) == list(ours.index) == ["process_sd[x]", "se_ell[x, x]", "se_ell[x, u]", "sensor_sd[y]"]
+    np.testing.assert_allclose(summary["r_hat"].astype(float), ours["r_hat"], rtol=1e-8)
     sizes = az.ess(draws)
     sizes = sizes["posterior"] if "posterior" in sizes else sizes
     assert np.isfinite(np.asarray(sizes["x"])).any()
@@ -23,7 +24,12 @@ def test_arviz_takes_the_draws(result):
 def test_traces_can_be_plotted(result):
     plot = getattr(az, "plot_trace", None)
     assert plot is not None
-    plot(result.to_arviz(), var_names=["process_sd"], filter_vars="like")
+    plot(result.to_arviz(), var_names=["process_sd", "se_ell"])
+
+
+def test_the_total_log_likelihood_is_not_taken_for_pointwise(result):
+    with pytest.raises((TypeError, ValueError, KeyError, AttributeError)):
+        az.loo(result.to_arviz())
 
 
 def test_one_x_takes_the_tree_itself(result):

@@ -27,7 +27,7 @@ def test_draws_have_the_schema_of_arviz(result):
     assert set(tree.children) == {"posterior", "sample_stats", "observed_data", "constant_data"}
     x = tree["posterior"]["x"]
     assert x.dims == ("chain", "draw", "time", "state") and x.shape == (2, 30, 40, 1)
-    assert {"lp", "log_likelihood", "filter_failures"} <= set(tree["sample_stats"].data_vars)
+    assert {"lp", "log_likelihood_total", "filter_failures"} <= set(tree["sample_stats"].data_vars)
     assert tree["observed_data"]["y"].dims == ("time", "output")
     assert tree["constant_data"]["u"].dims == ("time", "input")
     assert np.isfinite(x).all() and tree.attrs["seed"] == 3

@@ -53,7 +53,21 @@ def test_xarray_reads_the_store_as_the_tree(record, tmp_path):
         for name in ours.data_vars:
             assert stored[name].dims == ours[name].dims
             np.testing.assert_array_equal(stored[name].values, ours[name].values, err_msg=str(name))
+            for dim in ours[name].dims:
+                np.testing.assert_array_equal(stored[dim].values, ours[dim].values, err_msg=str(dim))
     assert list(tree["posterior"]["state"].values) == ["x"]
+    assert tree["posterior"]["se_ell"].sel(state="x", component="u").dims == ("chain", "draw")
+
+
+def test_known_parameters_are_constant_data(record, tmp_path):
+    pytest.importorskip("zarr")
+    y, u = record
+    model = gpssm.Model(process_noise=0.1)
+    result = gpssm.fit(y, u, model=model, **{**QUICK, "draws": 4}, out=tmp_path / "run.zarr")
+    assert "process_sd" not in result.posterior["posterior"]
+    for tree in (result.posterior, xr.open_datatree(tmp_path / "run.zarr", engine="zarr")):
+        found = tree["constant_data"]["process_sd"]
+        assert found.dims == ("state",) and found.values == [0.1]
 
 
 def test_resume_on_disk(record, result, tmp_path):

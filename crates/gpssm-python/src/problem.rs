@@ -15,6 +15,7 @@ use gpssm::mcmc::sweep::{ChainState, SweepInfo};
 use gpssm::{ChainPlan, Draw, Functions, Phase, Points, Progress, RunReport, Settings, Sink, diagnostics};
 use gpssm_io::config::{ConfigError, ModelConfig, Run, RunError, RunFile, States};
 use gpssm_io::fit::FitError;
+use gpssm_io::store::{self, ParameterArray};
 use gpssm_io::table::Data;
 use numpy::ndarray::Axis;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3};
@@ -94,6 +95,9 @@ pub(crate) type Labels = (Vec<String>, Vec<String>, Vec<String>, Vec<Vec<f64>>);
 /// Outputs and inputs as they were measured, where the model sees others.
 type Measured<'py> = (Vec<PyReadonlyArray2<'py, f64>>, Option<Vec<PyReadonlyArray2<'py, f64>>>);
 
+/// Name, dimensions with the names along them, places in theta.
+type NamedArray = (String, Vec<(String, Vec<String>)>, Vec<usize>);
+
 #[pymethods]
 impl Problem {
     /// From keys of the run file and their values as JSON, such as `{"model.kernel": "se + linear"}`.
@@ -151,10 +155,18 @@ impl Problem {
         self.problem.table().parameters.iter().map(|parameter| parameter.name.clone()).collect()
     }
 
-    /// Whether each of them is known.
-    #[getter]
-    fn parameter_fixed(&self) -> Vec<bool> {
-        (0..self.problem.table().len()).map(|k| self.problem.table().is_fixed(k)).collect()
+    /// Arrays of the hyper-parameters that are learned, or of those that are known: name, dimensions with the names along
+    /// them, places in theta.
+    fn parameter_arrays(&self, learned: bool) -> Vec<NamedArray> {
+        let model = self.problem.model();
+        let (states, outputs, inputs) = (model.state_names(), model.output_names(), model.input_names());
+        let labels = store::Labels { states: &states, outputs: &outputs, inputs: &inputs };
+        let arrays = ParameterArray::all(self.problem.table(), labels, learned).into_iter();
+        let named = arrays.map(|array| {
+            let dims = array.dims.into_iter().map(|dim| (dim.name, dim.labels)).collect();
+            (array.name, dims, array.places)
+        });
+        named.collect()
     }
 
     #[getter]

@@ -52,7 +52,7 @@ fn draws(problem: &Problem, settings: &Settings) -> Vec<ChainDraws> {
 /// Every number of a chain, as bits.
 fn bits(chain: &ChainDraws) -> Vec<u64> {
     let paths = chain.paths.iter().flatten().flatten();
-    let info = chain.info.iter().flat_map(|info| [&info.log_joint, &info.log_likelihood]);
+    let info = chain.info.iter().flat_map(|info| [&info.log_joint, &info.log_likelihood_total]);
     chain.theta.iter().flatten().chain(paths).chain(info).map(|v| v.to_bits()).collect()
 }
 

@@ -164,10 +164,12 @@ impl Writer {
             return Err(StoreError::Draw { chain: self.id, message });
         }
         for (buffer, column) in self.buffers.iter_mut().zip(columns) {
-            match column.source {
-                Source::Theta(k) => buffer.raw.extend_from_slice(&draw.theta[k].to_le_bytes()),
+            match &column.source {
+                Source::Theta(places) => {
+                    buffer.raw.extend(places.iter().flat_map(|&k| draw.theta[k].to_le_bytes()));
+                }
                 Source::LogJoint => buffer.raw.extend_from_slice(&draw.info.log_joint.to_le_bytes()),
-                Source::Info(i) => buffer.raw.extend_from_slice(&(FIELDS[i].get)(draw.info)),
+                Source::Info(i) => buffer.raw.extend_from_slice(&(FIELDS[*i].get)(draw.info)),
                 Source::Paths => {
                     let numbers = draw.paths.iter().flatten();
                     buffer.raw.extend(numbers.flat_map(|value| value.to_le_bytes()));

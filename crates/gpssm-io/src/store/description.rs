@@ -2,17 +2,18 @@
 
 use gpssm::dynamics::basis::features::BasisChoice;
 use gpssm::mcmc::sink::Phase;
-use gpssm::model::parameters::{ParameterPrior, ParameterTable};
+use gpssm::model::parameters::ParameterTable;
 use gpssm::{Points, Problem, Record, Settings};
 use serde_json::Value;
 
 use super::codec::{integers, numbers, texts};
 use super::error::StoreError;
 use super::layout::{Blocks, Column, Fixed, Layout, group, row_coordinates};
+use super::parameters::{Dimension, Labels, ParameterArray};
 use super::tree::{Attributes, DataType};
 
 /// Version of the layout of files.
-pub(super) const FORMAT: &str = "gpssm run, version 1";
+pub(super) const FORMAT: &str = "gpssm run, version 2";
 
 /// A run that is to be stored.
 #[derive(Clone, Debug)]
@@ -72,9 +73,8 @@ impl<'a> Description<'a> {
     pub(super) fn layout_with(&self, blocks: Blocks) -> Result<Layout, StoreError> {
         self.check()?;
         let table = self.problem.table();
-        let names = || table.parameters.iter().map(|parameter| parameter.name.clone());
-        let arrays = ParameterArray::all(names());
-        let learned: Vec<_> = arrays.iter().filter(|array| !table.is_fixed(array.k)).cloned().collect();
+        let names = table.parameters.iter().map(|parameter| parameter.name.clone());
+        let learned = ParameterArray::all(table, self.labels(), true);
         let n_rows = self.n_rows();
         let columns = Column::all(&learned, n_rows as u64, self.problem.n_x() as u64, blocks);
         let attributes: [(&str, Value); 9] = [
@@ -85,7 +85,7 @@ impl<'a> Description<'a> {
             ("seed", self.settings.seed.into()),
             ("tuning_steps", self.settings.tune.into()),
             ("data_sha256", self.data_sha256.clone().into()),
-            ("parameters", names().collect()),
+            ("parameters", names.collect()),
             ("configuration", self.configuration.clone().into()),
         ];
         let mut layout = Layout {
@@ -104,13 +104,31 @@ impl<'a> Description<'a> {
                 coordinate(&posterior, "state", &self.states),
                 chain_coordinate(&group(phase, "sample_stats"), &self.chains),
             ]);
+            layout.add_coordinates(&posterior, &learned);
         }
         self.add_data(&mut layout, n_rows);
         self.measured.iter().for_each(|record| add_measured(&mut layout, record));
         self.add_scaling(&mut layout);
         self.add_basis(&mut layout);
-        add_known_parameters(&mut layout, table, &arrays);
+        self.add_known_parameters(&mut layout, table);
         Ok(layout)
+    }
+
+    fn labels(&self) -> Labels<'_> {
+        Labels { states: &self.states, outputs: &self.outputs, inputs: &self.inputs }
+    }
+
+    /// Parameters that are not learned are data.
+    fn add_known_parameters(&self, layout: &mut Layout, table: &ParameterTable) {
+        let known = ParameterArray::all(table, self.labels(), false);
+        layout.add_coordinates("constant_data", &known);
+        for array in known {
+            let values: Vec<f64> = array.places.iter().filter_map(|&k| table.fixed_value(k)).collect();
+            let dims: Vec<_> = array.dims.iter().map(|dim| (dim.name.as_str(), dim.labels.len())).collect();
+            let mut fixed = constant(&array.name, &dims, &values);
+            fixed.array.attributes = array.attributes();
+            layout.fixed.push(fixed);
+        }
     }
 
     fn check(&self) -> Result<(), StoreError> {
@@ -230,7 +248,7 @@ impl<'a> Description<'a> {
 
     /// The finite basis: in internal units to the last bit, inducing inputs in original units as well.
     fn add_basis(&self, layout: &mut Layout) {
-        let components: Vec<String> = self.states.iter().chain(&self.inputs).cloned().collect();
+        let components = self.labels().components();
         let n_z = components.len();
         let rows = |points: &Points| -> Vec<f64> { (0..points.len()).flat_map(|i| points.row(i)).collect() };
         let kind = match self.problem.basis() {
@@ -284,22 +302,7 @@ fn add_measured(layout: &mut Layout, record: &Record) {
     layout.fixed.push(Fixed::new(path, DataType::Int64, &dims, integers(lengths)));
 }
 
-/// Parameters that are not learned are data.
-fn add_known_parameters(layout: &mut Layout, table: &ParameterTable, arrays: &[ParameterArray]) {
-    for array in arrays {
-        let value = match &table.parameters[array.k].prior {
-            ParameterPrior::Scalar(prior) => prior.fixed_value(),
-            ParameterPrior::Scale(prior) => prior.fixed_sd(),
-            ParameterPrior::Matrix { .. } => None,
-        };
-        if let Some(value) = value {
-            let mut fixed = constant(&array.name, &[], &[value]);
-            fixed.array.attributes.clone_from(&array.attributes);
-            layout.fixed.push(fixed);
-        }
-    }
-}
-
+/// An array that names what its only dimension runs over.
 fn coordinate(group: &str, name: &str, values: &[String]) -> Fixed {
     let raw = texts(values.iter().map(String::as_str));
     Fixed::new(format!("{group}/{name}"), DataType::Text, &[(name, values.len())], raw)
@@ -314,73 +317,14 @@ fn constant(name: &str, dims: &[(&str, usize)], values: &[f64]) -> Fixed {
     Fixed::new(format!("constant_data/{name}"), DataType::Float64, dims, numbers(values.iter().copied()))
 }
 
-/// Names that the store needs itself.
-const TAKEN: [&str; 29] = [
-    "x",
-    "u",
-    "chain",
-    "draw",
-    "time",
-    "time_value",
-    "state",
-    "output",
-    "input",
-    "sequence",
-    "sequence_index",
-    "sequence_first_row",
-    "component",
-    "inducing",
-    "frequency",
-    "radius",
-    "x_shift",
-    "x_scale",
-    "u_shift",
-    "u_scale",
-    "y_shift",
-    "y_scale",
-    "inducing_inputs",
-    "inducing_inputs_internal",
-    "basis_functions",
-    "box_center_internal",
-    "box_half_width_internal",
-    "frequency_directions",
-    "frequency_radii",
-];
-
-/// The array of a hyper-parameter.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct ParameterArray {
-    /// Place in theta.
-    pub k: usize,
-    /// The parameter's name, as far as a folder and a NetCDF variable can have it.
-    pub name: String,
-    /// The name itself, where that is another one.
-    pub attributes: Attributes,
-}
-
-impl ParameterArray {
-    /// One for each name: `_` for what folders cannot hold, and one more `_` where a name is taken.
-    pub(super) fn all(names: impl IntoIterator<Item = String>) -> Vec<Self> {
-        let mut arrays: Vec<Self> = Vec::new();
-        for (k, given) in names.into_iter().enumerate() {
-            let strange = |c: char| c.is_control() || "/\\:*?\"<>|".contains(c);
-            let mut name: String = given.trim().chars().map(|c| if strange(c) { '_' } else { c }).collect();
-            if name.is_empty() || name.ends_with('.') || name.len() > 200 {
-                name = format!("parameter_{k}");
+impl Layout {
+    /// Coordinates of a group that these arrays need and that are not there yet.
+    fn add_coordinates(&mut self, group: &str, arrays: &[ParameterArray]) {
+        for Dimension { name, labels } in arrays.iter().flat_map(|array| &array.dims) {
+            if self.raw(&format!("{group}/{name}")).is_none() {
+                self.fixed.push(coordinate(group, name, labels));
             }
-            if name.starts_with("__") {
-                name.insert(0, 'p');
-            }
-            while TAKEN.contains(&name.as_str()) || arrays.iter().any(|other| other.name == name) {
-                name.push('_');
-            }
-            let mut attributes = Attributes::new();
-            if name != given {
-                attributes.insert("long_name".into(), given.into());
-            }
-            arrays.push(Self { k, name, attributes });
         }
-        arrays
     }
 }
 

@@ -6,8 +6,9 @@ use gpssm::mcmc::sink::Phase;
 use serde_json::Value;
 
 use super::codec;
-use super::description::ParameterArray;
+use super::description::FORMAT;
 use super::error::StoreError;
+use super::parameters::{self, ParameterArray};
 use super::statistics::FIELDS;
 use super::tree::{Array, Attributes, DataType, Node, Tree, texts};
 
@@ -22,16 +23,25 @@ const COMMIT: [&str; 3] = ["committed_warmup", "committed_draws", "chain_states"
 const GROUPS: [&str; 2] = ["posterior", "sample_stats"];
 
 /// What an array of draws holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// A hyper-parameter.
-    Theta(usize),
+    /// Hyper-parameters, by their places in theta.
+    Theta(Vec<usize>),
     /// The states.
     Paths,
     /// A field of [`FIELDS`].
     Info(usize),
     /// The log density under the name that ArviZ has for it.
     LogJoint,
+}
+
+impl Source {
+    fn n_places(&self) -> Option<usize> {
+        match self {
+            Self::Theta(places) => Some(places.len()),
+            _ => None,
+        }
+    }
 }
 
 /// An array with dimensions (chain, draw, ...), once for warm-up and once for kept draws.
@@ -41,7 +51,7 @@ pub(super) struct Column {
     name: String,
     data_type: DataType,
     /// Dimensions beyond chain and draw.
-    rest: Vec<(&'static str, u64)>,
+    rest: Vec<(String, u64)>,
     /// Draws in a chunk.
     pub block: u64,
     pub source: Source,
@@ -120,36 +130,57 @@ impl Blocks {
 }
 
 impl Column {
-    /// All arrays of draws: learned parameters by name, states, statistics.
+    fn new(group: &'static str, name: &str, data_type: DataType, block: u64, source: Source) -> Self {
+        let (name, rest, attributes) = (name.to_owned(), Vec::new(), Attributes::new());
+        Self { group, name, data_type, rest, block, source, attributes }
+    }
+
+    /// All arrays of draws: learned parameters, states, statistics.
     pub(super) fn all(learned: &[ParameterArray], n_rows: u64, n_x: u64, blocks: Blocks) -> Vec<Self> {
-        let scalar = |group, name: &str, data_type, source| Self {
-            group,
-            name: name.to_owned(),
-            data_type,
-            rest: Vec::new(),
-            block: blocks.scalars,
-            source,
-            attributes: Attributes::new(),
-        };
-        let number = DataType::Float64;
-        let mut columns: Vec<Self> = learned
-            .iter()
-            .map(|array| Self {
-                attributes: array.attributes.clone(),
-                ..scalar("posterior", &array.name, number, Source::Theta(array.k))
-            })
-            .collect();
-        columns.push(Self {
-            rest: vec![("time", n_rows), ("state", n_x)],
-            block: blocks.paths,
-            ..scalar("posterior", "x", number, Source::Paths)
+        let theta = learned.iter().map(|array| {
+            let rest = array.dims.iter().map(|dim| (dim.name.clone(), dim.labels.len() as u64));
+            Self::theta(&array.name, rest.collect(), array.places.clone(), array.attributes(), blocks)
         });
-        columns.push(scalar("sample_stats", "lp", number, Source::LogJoint));
+        theta.chain(Self::others(n_rows, n_x, blocks)).collect()
+    }
+
+    fn theta(
+        name: &str,
+        rest: Vec<(String, u64)>,
+        places: Vec<usize>,
+        attributes: Attributes,
+        blocks: Blocks,
+    ) -> Self {
+        let column = Self::new("posterior", name, DataType::Float64, blocks.scalars, Source::Theta(places));
+        Self { rest, attributes, ..column }
+    }
+
+    /// Arrays that every run has.
+    fn others(n_rows: u64, n_x: u64, blocks: Blocks) -> impl Iterator<Item = Self> {
+        let number = DataType::Float64;
+        let x = Self {
+            rest: vec![("time".to_owned(), n_rows), ("state".to_owned(), n_x)],
+            ..Self::new("posterior", "x", number, blocks.paths, Source::Paths)
+        };
+        let statistic =
+            move |name, data_type, source| Self::new("sample_stats", name, data_type, blocks.scalars, source);
         let fields = FIELDS.iter().enumerate();
-        columns.extend(
-            fields.map(|(i, field)| scalar("sample_stats", field.name, field.data_type, Source::Info(i))),
-        );
-        columns
+        let fields = fields.map(move |(i, field)| statistic(field.name, field.data_type, Source::Info(i)));
+        [x, statistic("lp", number, Source::LogJoint)].into_iter().chain(fields)
+    }
+
+    /// The array of parameters at this node of a stored hierarchy; none if it is something else.
+    fn stored(path: &str, array: &Array, blocks: Blocks) -> Option<Self> {
+        let name = path.strip_prefix("posterior/")?;
+        let places = parameters::places(&array.attributes)?;
+        let rest = array.dimensions.iter().cloned().zip(array.shape.iter().copied()).skip(2).collect();
+        Some(Self::theta(name, rest, places, array.attributes.clone(), blocks))
+            .filter(|column| column.n_elements() == column.source.n_places())
+    }
+
+    /// Numbers of one draw, if they can be counted.
+    fn n_elements(&self) -> Option<usize> {
+        self.rest.iter().try_fold(1usize, |n, (_, m)| n.checked_mul(usize::try_from(*m).ok()?))
     }
 
     /// Path of the array in the hierarchy.
@@ -189,7 +220,7 @@ impl Column {
             chunk: [1, self.block].into_iter().chain(rest()).collect(),
             dimensions: ["chain", "draw"]
                 .into_iter()
-                .chain(self.rest.iter().map(|(name, _)| *name))
+                .chain(self.rest.iter().map(|(name, _)| name.as_str()))
                 .map(str::to_owned)
                 .collect(),
             attributes: self.attributes.clone(),
@@ -297,6 +328,12 @@ impl Layout {
     ) -> Result<(Self, Vec<Committed>), StoreError> {
         let refuse = |message: &str| Err(StoreError::foreign(root, message));
         let mut attributes = tree.attributes.clone();
+        let format = attributes.get("format").and_then(Value::as_str).unwrap_or_default();
+        if format != FORMAT {
+            return refuse(&format!(
+                "its layout is \"{format}\", this program reads \"{FORMAT}\": fit again"
+            ));
+        }
         let mut take = |name: &str| attributes.shift_remove(name).unwrap_or(Value::Null);
         let counts = |value: &Value| value.as_array()?.iter().map(Value::as_u64).collect::<Option<Vec<_>>>();
         let chains = counts(&take("chains"))
@@ -326,9 +363,6 @@ impl Layout {
                 _ => {}
             }
         }
-        let Some(names) = attributes.get("parameters").and_then(texts) else {
-            return refuse("the list of parameters is missing");
-        };
         let (Some([scalars]), Some([1, paths, n_rows, n_x])) =
             (chunk_of::<1>(tree, "posterior/draw"), chunk_of::<4>(tree, "posterior/x"))
         else {
@@ -340,15 +374,45 @@ impl Layout {
             return refuse("the array of states has an impossible size");
         }
         let blocks = Blocks { scalars, paths };
-        let is_learned = |array: &ParameterArray| tree.array(&format!("posterior/{}", array.name)).is_some();
-        let learned: Vec<_> = ParameterArray::all(names).into_iter().filter(is_learned).collect();
-        let columns = Column::all(&learned, n_rows, n_x, blocks);
+        let theta = tree.nodes.iter().filter_map(|(path, node)| match node {
+            Node::Array(array) => Column::stored(path, array, blocks),
+            Node::Group(_) => None,
+        });
+        let columns = theta.chain(Column::others(n_rows, n_x, blocks)).collect();
         let layout = Self { attributes, chains, constants, fixed, columns, blocks };
         // What was understood must be all that there is.
-        if layout.tree(&committed) != *tree {
+        if layout.tree(&committed) != *tree || !layout.has_every_parameter() {
             return refuse("arrays and attributes do not fit together");
         }
         Ok((layout, committed))
+    }
+
+    /// Places in theta of parameters that are not learned, and their values.
+    pub(super) fn known(&self) -> Option<Vec<(usize, f64)>> {
+        let mut known = Vec::new();
+        for fixed in &self.fixed {
+            if let Some(places) = parameters::places(&fixed.array.attributes) {
+                let values = codec::to_numbers(&fixed.raw);
+                if fixed.array.data_type != DataType::Float64 || values.len() != places.len() {
+                    return None;
+                }
+                known.extend(places.into_iter().zip(values));
+            }
+        }
+        Some(known)
+    }
+
+    /// Whether every entry of theta is in one array, learned or not.
+    fn has_every_parameter(&self) -> bool {
+        let n_theta = self.attribute("parameters").as_array().map(Vec::len);
+        let mut places: Vec<usize> = self.known().into_iter().flatten().map(|(k, _)| k).collect();
+        for column in &self.columns {
+            if let Source::Theta(learned) = &column.source {
+                places.extend(learned);
+            }
+        }
+        places.sort_unstable();
+        n_theta == Some(places.len()) && places.into_iter().eq(0..n_theta.unwrap_or(0))
     }
 
     /// The elements of an array that was written once.

@@ -4,18 +4,25 @@
 //!
 //! | group | arrays |
 //! |---|---|
-//! | `posterior`, `warmup_posterior` | every learned hyper-parameter by name (chain, draw); `x` (chain, draw, time, state) |
-//! | `sample_stats`, `warmup_sample_stats` | `lp` and every field of [`SweepInfo`](gpssm::mcmc::sweep::SweepInfo) (chain, draw) |
+//! | `posterior`, `warmup_posterior` | learned hyper-parameters (chain, draw, ...), such as `process_sd` (state), `sensor_sd` (output), `se_ell` (state, component); `x` (chain, draw, time, state) |
+//! | `sample_stats`, `warmup_sample_stats` | `lp` and every field of [`SweepInfo`](gpssm::mcmc::sweep::SweepInfo) (chain, draw); log p(y given x, theta) is `log_likelihood_total`, since ArviZ takes a `log_likelihood` for pointwise |
 //! | `observed_data` | `y` (time, output); NaN where nothing was measured |
 //! | `constant_data` | `u` (time, input), units (`x_shift`, `x_scale`, ...), the finite basis, first rows of sequences, hyper-parameters that are not learned |
 //!
 //! Sequences follow each other along `time`, whose values are times if no time comes twice, and numbers of rows
 //! otherwise. In `observed_data` and `constant_data` the coordinates `sequence` and `time_value` tell the label and
 //! the time of every row; draws have no such coordinates, because ArviZ cannot summarise arrays with them.
-//! Without warm-up there are no `warmup_` groups. Hyper-parameters keep the names that they have everywhere, such as
-//! `f1.se.ell[x1]`: arrays of their own rather than vectors, so that summaries name them the same way. A name that
-//! no folder can have, or that the store needs itself, is changed a little, with the true one in the attribute
-//! `long_name`.
+//! Without warm-up there are no `warmup_` groups.
+//!
+//! # Hyper-parameters
+//!
+//! Numbers that do the same for different states, outputs or components of z are one array, whose coordinates are the
+//! user's names. A dimension is `state`, `moving_state` (those that are not lags), `output` or `component` where all of
+//! them are there, and one of the array's own, such as `se_ell_component`, where some are. Entries that form no
+//! rectangle, such as those of a Cholesky factor, lie along one dimension with labels such as `x2, u1`. The attribute
+//! `theta` of an array has the places of its numbers in theta; the attribute `parameters` of the root the names
+//! of all of theta. Arrays of those that are not learned are in `constant_data`. A name that no folder can have, or that
+//! the store needs itself, is changed a little, with the true one in the attribute `long_name`.
 //!
 //! # Commits
 //!
@@ -36,7 +43,7 @@
 //! readers.
 //!
 //! - `tree`: Zarr metadata; `codec`: bytes of chunks
-//! - `layout`: the arrays of a run; `description`, `statistics`: what they hold
+//! - `layout`: the arrays of a run; `description`, `parameters`, `statistics`: what they hold
 //! - `disk`, `lock`: changes of files; `files`: reading them with all checks
 //! - `build`, `chain`, `writer`, `resume`, `reader`, `merge`: what is done with a store
 
@@ -50,6 +57,7 @@ mod files;
 mod layout;
 mod lock;
 mod merge;
+mod parameters;
 mod reader;
 mod resume;
 mod statistics;
@@ -61,6 +69,7 @@ mod writer;
 pub use description::Description;
 pub use error::StoreError;
 pub use merge::merge;
+pub use parameters::{Dimension, Labels, ParameterArray};
 pub use reader::{ChainLength, StoredRun};
 pub use resume::{Resumed, ResumedChain};
 pub use writer::Store;

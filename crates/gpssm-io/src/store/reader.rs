@@ -13,7 +13,6 @@ use gpssm::scaling::{Affine, Scaling};
 use gpssm::{Points, Record, Sequence};
 
 use super::codec::to_numbers;
-use super::description::ParameterArray;
 use super::error::StoreError;
 use super::files::{ROOT, read_block, read_root, read_state, rows_in_block};
 use super::layout::{Column, Committed, Layout, Source};
@@ -217,10 +216,10 @@ impl StoredRun {
                     theta.push(known.clone());
                     info.push(SweepInfo::default());
                 }
-                if let Some(&value) = bytes.first_chunk::<8>() {
-                    match column.source {
-                        Source::Theta(k) => theta[row][k] = f64::from_le_bytes(value),
-                        Source::Info(i) => (FIELDS[i].set)(&mut info[row], value),
+                for (i, value) in bytes.as_chunks::<8>().0.iter().enumerate() {
+                    match &column.source {
+                        Source::Theta(places) => theta[row][places[i]] = f64::from_le_bytes(*value),
+                        Source::Info(field) => (FIELDS[*field].set)(&mut info[row], *value),
                         Source::LogJoint | Source::Paths => {}
                     }
                 }
@@ -279,13 +278,11 @@ impl StoredRun {
 
     /// Theta with the entries that are not learned; zero for the others.
     fn known_theta(&self) -> Option<Vec<f64>> {
-        let value = |name: &str| match self.layout.numbers(&format!("constant_data/{name}")) {
-            Some(values) => <[f64; 1]>::try_from(values).ok().map(|[value]| value),
-            None => Some(0.0),
-        };
-        let learned = |k: usize| self.layout.columns.iter().any(|column| column.source == Source::Theta(k));
-        let arrays = ParameterArray::all(self.parameters().into_iter().map(str::to_owned));
-        arrays.iter().map(|array| if learned(array.k) { Some(0.0) } else { value(&array.name) }).collect()
+        let mut theta = vec![0.0; self.parameters().len()];
+        for (k, value) in self.layout.known()? {
+            *theta.get_mut(k)? = value;
+        }
+        Some(theta)
     }
 
     fn find_scaling(&self) -> Option<Scaling> {

@@ -36,7 +36,7 @@ macro_rules! field {
 /// All fields of [`SweepInfo`].
 pub(super) const FIELDS: [Field; 11] = [
     field!(log_joint, number),
-    field!(log_likelihood, number),
+    field!(log_likelihood_total, number),
     field!(density_evaluations, count),
     field!(density_failures, count),
     field!(slice_failures, count),
@@ -66,7 +66,7 @@ mod tests {
             breakdowns: 8,
             relative_jitter: 1e-10,
             log_joint: -7.5,
-            log_likelihood: f64::NEG_INFINITY,
+            log_likelihood_total: f64::NEG_INFINITY,
         };
         let mut back = SweepInfo::default();
         FIELDS.iter().for_each(|field| (field.set)(&mut back, (field.get)(&info)));

@@ -83,7 +83,7 @@ pub struct SweepInfo {
     /// log p(theta, x, y).
     pub log_joint: f64,
     /// log p(y | x, theta).
-    pub log_likelihood: f64,
+    pub log_likelihood_total: f64,
 }
 
 impl SweepInfo {
@@ -99,7 +99,7 @@ impl SweepInfo {
         self.breakdowns += other.breakdowns;
         self.relative_jitter = self.relative_jitter.max(other.relative_jitter);
         self.log_joint = other.log_joint;
-        self.log_likelihood = other.log_likelihood;
+        self.log_likelihood_total = other.log_likelihood_total;
     }
 
     pub(super) fn count(&mut self, numerics: &Numerics) {
@@ -165,7 +165,7 @@ impl<'a> Chain<'a> {
         self.totals = totals;
         let state = &self.state;
         let mut conditional = Conditional::new(self.problem, &state.paths, &state.theta, &mut self.work);
-        (info.log_joint, info.log_likelihood) = conditional.log_joint(&state.theta);
+        (info.log_joint, info.log_likelihood_total) = conditional.log_joint(&state.theta);
         info
     }
 

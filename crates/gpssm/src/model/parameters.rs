@@ -225,13 +225,18 @@ impl ParameterTable {
         Ok(())
     }
 
+    /// The value of an entry that is known.
+    pub fn fixed_value(&self, k: usize) -> Option<f64> {
+        match &self.parameters[k].prior {
+            ParameterPrior::Scalar(prior) => prior.fixed_value(),
+            ParameterPrior::Scale(prior) => prior.fixed_sd(),
+            ParameterPrior::Matrix { .. } => None,
+        }
+    }
+
     /// Whether an entry is known.
     pub fn is_fixed(&self, k: usize) -> bool {
-        match &self.parameters[k].prior {
-            ParameterPrior::Scalar(prior) => prior.is_fixed(),
-            ParameterPrior::Scale(prior) => prior.is_fixed(),
-            ParameterPrior::Matrix { .. } => false,
-        }
+        self.fixed_value(k).is_some()
     }
 
     /// Row-major lower Cholesky factor of a matrix parameter.

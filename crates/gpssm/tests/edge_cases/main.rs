@@ -48,7 +48,7 @@ fn assert_no_nan(draws: &ChainDraws, what: &str) {
     let theta = draws.theta.iter().flatten().all(|v| v.is_finite());
     let paths = draws.paths.iter().flatten().flatten().all(|v| v.is_finite());
     let number = |v: f64| v.is_finite() || v == f64::NEG_INFINITY;
-    let info = draws.info.iter().all(|i| number(i.log_joint) && number(i.log_likelihood));
+    let info = draws.info.iter().all(|i| number(i.log_joint) && number(i.log_likelihood_total));
     assert!(theta && paths && info, "{what}: theta {theta}, paths {paths}, log densities {info}");
     assert_eq!(draws.theta.len(), 6, "{what}");
 }
@@ -57,7 +57,7 @@ fn assert_no_nan(draws: &ChainDraws, what: &str) {
 #[track_caller]
 fn assert_finite(draws: &ChainDraws, what: &str) {
     assert_no_nan(draws, what);
-    let info = draws.info.iter().all(|i| i.log_joint.is_finite() && i.log_likelihood.is_finite());
+    let info = draws.info.iter().all(|i| i.log_joint.is_finite() && i.log_likelihood_total.is_finite());
     assert!(info, "{what}: a log density is minus infinity");
 }
 

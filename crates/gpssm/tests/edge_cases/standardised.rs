@@ -101,7 +101,7 @@ fn assert_invisible(model: &Model, name: &str) {
         assert_same(*a, *b, &format!("{name}: x"));
     }
     for (a, b) in plain.info.iter().zip(&standardised.info) {
-        assert_same(a.log_likelihood, b.log_likelihood, &format!("{name}: log p(y | x, theta)"));
+        assert_same(a.log_likelihood_total, b.log_likelihood_total, &format!("{name}: log p(y | x, theta)"));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests with made-up draws: cheap, and the same for every chain and sweep however they are asked for.
 
+mod arrays;
 mod concurrent;
 mod damage;
 mod faults;
@@ -87,7 +88,7 @@ fn feed(
         density_evaluations: sweep,
         clamped: u64::from(chain),
         log_joint: next() * 1e3,
-        log_likelihood: if sweep.is_multiple_of(5) { f64::NEG_INFINITY } else { next() },
+        log_likelihood_total: if sweep.is_multiple_of(5) { f64::NEG_INFINITY } else { next() },
         ..SweepInfo::default()
     };
     let mut state = ChainState::new(problem, theta.clone(), internal);

@@ -145,17 +145,3 @@ fn another_run_is_not_resumed() {
     );
     assert_eq!(message(&problem, &settings, &|_| {}), "");
 }
-
-#[test]
-fn names_that_cannot_be_folders_get_one_that_can() {
-    use super::super::description::ParameterArray;
-    let given =
-        ["a", "f1.se.ell[x1]", "sensor_sd[flow (m3/s)]", "sensor_sd[flow (m3_s)]", "x", "__h", "..", ""];
-    let arrays = ParameterArray::all(given.map(str::to_owned));
-    let names: Vec<_> = arrays.iter().map(|array| array.name.as_str()).collect();
-    let flow = "sensor_sd[flow (m3_s)]";
-    let expected = ["a", given[1], flow, &format!("{flow}_"), "x_", "p__h", "parameter_6", "parameter_7"];
-    assert_eq!(names, expected);
-    assert_eq!(arrays[2].attributes["long_name"], given[2]);
-    assert!(arrays[1].attributes.is_empty());
-}
