@@ -14,7 +14,11 @@ def test_arviz_takes_the_draws(result):
     names = ["process_sd", "se_ell", "sensor_sd"]
     summary = az.summary(draws, var_names=names, round_to="none")
     ours = result.summary(names)
-    assert list(summary.index) == list(ours.index) == ["process_sd[x]", "se_ell[x, x]", "se_ell[x, u]", "sensor_sd[y]"]
+    assert (
+        list(summary.index)
+        == list(ours.index)
+        == ["process_sd[x]", "se_ell[x, x]", "se_ell[x, u]", "sensor_sd[y]"]
+    )
     np.testing.assert_allclose(summary["r_hat"].astype(float), ours["r_hat"], rtol=1e-8)
     sizes = az.ess(draws)
     sizes = sizes["posterior"] if "posterior" in sizes else sizes

@@ -102,9 +102,9 @@ impl<'a> Description<'a> {
                 chain_coordinate(&posterior, &self.chains),
                 self.index_of(&posterior),
                 coordinate(&posterior, "state", &self.states),
-                chain_coordinate(&group(phase, "sample_stats"), &self.chains),
             ]);
             layout.add_coordinates(&posterior, &learned);
+            layout.fixed.push(chain_coordinate(&group(phase, "sample_stats"), &self.chains));
         }
         self.add_data(&mut layout, n_rows);
         self.measured.iter().for_each(|record| add_measured(&mut layout, record));

@@ -60,10 +60,10 @@ fn parts_of_some_states_have_dimensions_of_their_own() {
     let found = arrays(&run("lags = 1\nkernel = 'se(u)'"), true);
     assert_eq!(found[1], "se_ell(moving_state: x1 | x2; se_ell_component: u | rain)");
     assert_eq!(found[2], "process_sd(moving_state: x1 | x2)");
-    let text = "[[model.state]]\nname = 'h'\nkernel = 'se(h) + linear'\n[[model.state]]\nname = 'q'\nkernel = 'se(h, u)'";
+    let text = "[[model.state]]\nname = 'h'\nkernel = 'se(h) + linear'\n[[model.state]]\nname = 'q'\nkernel = 'se(h, rain)'";
     let found = arrays(&run(text), true);
     assert_eq!(found[0], "se_sigma_f(state: h | q)");
-    assert_eq!(found[1], "se_ell(se_ell_entry: h, h | q, h | q, u)");
+    assert_eq!(found[1], "se_ell(se_ell_entry: h, h | q, h | q, rain)");
     assert_eq!(found[2], "linear_sigma(linear_sigma_state: h; component: h | q | u | rain)");
 }
 
