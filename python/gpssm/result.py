@@ -131,13 +131,13 @@ class Result(Forecasts, Filters, Scores, Smaller):
     def posterior(self) -> xr.DataTree:
         """All draws as a DataTree in ArviZ's schema.
 
-        Groups posterior (hyper-parameters such as ``process_sd`` (chain, draw, state) and ``se_ell`` (chain, draw,
-        state, component), and states ``x`` (chain, draw, time, state)), sample_stats (``log_likelihood_total`` is
-        log p(y | x, theta), not pointwise), observed_data, constant_data, and warmup_posterior and
-        warmup_sample_stats if warm-up was saved. Sequences follow each other along time, which holds times if no time comes twice and numbers of
-        rows otherwise; the coordinates ``sequence`` and ``time_value`` of observed_data and constant_data tell
-        the label and the time of every row. After an interrupt, chains are cut to a common length; `chains` has
-        all draws of each.
+        Groups posterior (hyper-parameters such as ``process_sd`` (chain, draw, state) and ``se_ell`` (chain,
+        draw, state, component), and states ``x`` (chain, draw, time, state)), sample_stats
+        (``log_likelihood_total`` is log p(y | x, theta), not pointwise), observed_data, constant_data, and
+        warmup_posterior and warmup_sample_stats if warm-up was saved. Sequences follow each other along time,
+        which holds times if no time comes twice and numbers of rows otherwise; the coordinates ``sequence`` and
+        ``time_value`` of observed_data and constant_data tell the label and the time of every row. After an
+        interrupt, chains are cut to a common length; `chains` has all draws of each.
 
         Examples
         --------
