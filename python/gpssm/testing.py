@@ -32,8 +32,8 @@ def check_sensor(
 ) -> None:
     """Check a sensor that is given by Python functions.
 
-    The density of each output, the others missing, integrates (or sums) to one; 20 000 draws lie in the support and
-    follow that density; the log density of many points at once is that of single points.
+    The density of each output, the others missing, integrates (or sums) to one; 20 000 draws lie in the support
+    and follow that density; the log density of many points at once is that of single points.
 
     Parameters
     ----------
@@ -92,4 +92,6 @@ def _bounds(support: Support) -> tuple[bool, float, float]:
         ((kind, ends),) = support.items()
         if kind in {"interval", "integers"} and isinstance(ends, Mapping):
             return kind == "integers", float(ends["low"]), float(ends["high"])  # type: ignore[arg-type]
-    raise ValueError(f"support: expected 'real', 'counts' or {{'interval': {{'low': ..., 'high': ...}}}}, not {support!r}")
+    raise ValueError(
+        f"support: expected 'real', 'counts' or {{'interval': {{'low': ..., 'high': ...}}}}, not {support!r}"
+    )
