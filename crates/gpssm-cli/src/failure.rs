@@ -64,6 +64,8 @@ fn option(key: &str) -> String {
         "k" => "keep",
         "n_paths" => "paths",
         "n_samples" => "samples",
+        // These have a key of the run file, and no option.
+        "narx" | "start_at" => return format!("sampler.{key}"),
         other => other,
     };
     format!("--{}", name.replace('_', "-"))
