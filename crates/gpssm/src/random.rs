@@ -29,6 +29,8 @@ pub enum Purpose {
     Interweaving = 8,
     /// Signs that the sensor does not see.
     Signs = 9,
+    /// Noise levels and the path of a sweep, together.
+    PathAndNoise = 10,
     /// What is done with the draws afterwards; the chain and the sweep tell what.
     Posterior = 100,
 }

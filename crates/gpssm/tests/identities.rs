@@ -101,7 +101,7 @@ fn leaf(n_z: usize) -> impl Strategy<Value = Kernel> {
         4 => stationary,
         2 => periodic,
         1 => linear,
-        1 => (0.2..2.0).prop_map(|variance| Kernel::constant(variance)),
+        1 => (0.2..2.0).prop_map(Kernel::constant),
     ]
 }
 

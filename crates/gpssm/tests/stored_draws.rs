@@ -198,7 +198,9 @@ static FOUND: LazyLock<StoredDraws> = LazyLock::new(|| {
 });
 
 /// The draws found and stored, by case and sweep.
-fn pairs() -> (StoredDraws, Vec<(String, Vec<f64>, Vec<f64>)>) {
+type Pair = (String, Vec<f64>, Vec<f64>);
+
+fn pairs() -> (StoredDraws, Vec<Pair>) {
     let found = &*FOUND;
     let stored: StoredDraws = serde_json::from_str(&std::fs::read_to_string(fixture()).unwrap()).unwrap();
     assert!(found.cases.keys().eq(stored.cases.keys()), "other cases than those stored");

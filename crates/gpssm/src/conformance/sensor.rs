@@ -117,7 +117,8 @@ fn batch(sensor: &BoundSensor, points: &Points, y: &[f64]) -> Result<(), Nonconf
         let mut alone = [0.0];
         sensor.add_log_density(y, &Points::from_rows(z.len(), [&z[..]]), &mut alone);
         let expected = alone[0];
-        if found != expected && !((found - expected).abs() <= 1e-9 * expected.abs().max(1.0)) {
+        let close = (found - expected).abs() <= 1e-9 * expected.abs().max(1.0);
+        if found != expected && !close {
             let place = format!("point {i}");
             let what = "the log density at all points at once".to_owned();
             return Err(Nonconformity::Differs { place, what, found, expected });

@@ -9,6 +9,7 @@
 //! - `tiles`: the same through single rows of the bush
 //! - `simd`, `exponential`: our own vectorised loops
 
+pub(crate) mod banded;
 pub(crate) mod branching;
 pub mod dense;
 pub(crate) mod exponential;

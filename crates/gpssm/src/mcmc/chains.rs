@@ -186,7 +186,7 @@ impl Run<'_> {
             [(Phase::Tune, 0, settings.tune), (Phase::Sample, settings.tune, settings.draws)]
         {
             if phase == Phase::Sample && chain.state.sweep >= first {
-                chain.state.widths.iter_mut().for_each(|width| width.freeze());
+                chain.freeze();
             }
             for index in chain.state.sweep.saturating_sub(first)..total {
                 if self.stop.load(Ordering::Relaxed) {
@@ -211,6 +211,9 @@ impl Run<'_> {
         let problem = self.problem;
         let before = if phase == Phase::Sample { chain.state.paths.clone() } else { Vec::new() };
         let info = chain.sweep();
+        if phase == Phase::Tune {
+            chain.adapt();
+        }
         report.totals.add(&info);
         for ((rate, old), new) in report.update_rates.iter_mut().zip(&before).zip(&chain.state.paths) {
             // Both paths have the shape of their sequence.

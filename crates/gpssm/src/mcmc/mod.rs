@@ -11,6 +11,7 @@
 pub mod chains;
 mod conditional;
 pub mod conjugate;
+pub mod gaussian_coordinates;
 pub mod moves;
 pub mod settings;
 pub mod sink;

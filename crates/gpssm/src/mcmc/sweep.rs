@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::conditional::Conditional;
+use super::gaussian_coordinates::Anchor;
 use super::moves::{self, Move, MoveTotals, Sweep};
 use super::slice::WidthAdaptation;
 use crate::dynamics::numerics::Numerics;
@@ -24,6 +25,15 @@ pub struct ChainState {
     pub paths: Vec<Vec<f64>>,
     /// Slice widths; frozen after warm-up.
     pub widths: Vec<WidthAdaptation>,
+    /// What Gaussian approximations are expanded around, and the mean path since it was last set; frozen after warm-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchor: Option<Anchor>,
+    /// Sum of the paths of `n_summed` sweeps of warm-up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path_sums: Vec<Vec<f64>>,
+    /// See `path_sums`.
+    #[serde(default)]
+    pub n_summed: u64,
 }
 
 impl ChainState {
@@ -37,7 +47,7 @@ impl ChainState {
             (Coordinate::Identity, _) => theta[k].abs().max(1e-3),
         };
         let widths = (0..table.len()).map(|k| WidthAdaptation::new(width(k))).collect();
-        Self { sweep: 0, theta, paths, widths }
+        Self { sweep: 0, theta, paths, widths, anchor: None, path_sums: Vec::new(), n_summed: 0 }
     }
 
     /// Refuses a state that does not belong to this problem.
@@ -46,6 +56,7 @@ impl ChainState {
             && self.widths.len() == problem.table().len()
             && self.paths.len() == problem.sequences().len()
             && self.paths.iter().zip(problem.sequences()).all(|(p, s)| p.len() == s.n_rows() * problem.n_x())
+            && self.anchor.as_ref().is_none_or(|anchor| anchor.fits(problem))
             && self.theta.iter().chain(self.paths.iter().flatten()).all(|value| value.is_finite());
         if fits {
             Ok(())
@@ -167,6 +178,47 @@ impl<'a> Chain<'a> {
         let mut conditional = Conditional::new(self.problem, &state.paths, &state.theta, &mut self.work);
         (info.log_joint, info.log_likelihood_total) = conditional.log_joint(&state.theta);
         info
+    }
+
+    /// Adapts what moves are tuned by, after a sweep of warm-up: the mean path is followed, and the anchor of Gaussian
+    /// approximations set anew after 10, 20, 40, ... sweeps.
+    pub fn adapt(&mut self) {
+        let state = &mut self.state;
+        if !Anchor::exists_for(self.problem) {
+            return;
+        }
+        let sizes = |x: &f64| if Anchor::is_signed(self.problem) { x.abs() } else { *x };
+        if state.n_summed == 0 {
+            state.path_sums = state.paths.iter().map(|path| vec![0.0; path.len()]).collect();
+        }
+        for (sum, path) in state.path_sums.iter_mut().zip(&state.paths) {
+            sum.iter_mut().zip(path).for_each(|(sum, x)| *sum += sizes(x));
+        }
+        state.n_summed += 1;
+        if state.sweep.is_multiple_of(10) && (state.sweep / 10).is_power_of_two() {
+            self.set_anchor();
+        }
+    }
+
+    /// Ends the adaptation.
+    pub fn freeze(&mut self) {
+        self.state.widths.iter_mut().for_each(WidthAdaptation::freeze);
+        if self.state.n_summed > 0 {
+            self.set_anchor();
+        }
+        self.state.path_sums = Vec::new();
+    }
+
+    /// Sets the anchor around the mean path since it was last set; keeps the old one if that fails.
+    fn set_anchor(&mut self) {
+        let state = &mut self.state;
+        let n = state.n_summed as f64;
+        let center: Vec<Vec<f64>> =
+            state.path_sums.iter().map(|sum| sum.iter().map(|x| x / n).collect()).collect();
+        if let Ok(anchor) = Anchor::new(self.problem, &state.theta, &state.paths, &center) {
+            state.anchor = Some(anchor);
+        }
+        state.n_summed = 0;
     }
 
     /// Makes one move, as a part of the sweep with the number that the state has.

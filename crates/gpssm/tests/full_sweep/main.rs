@@ -10,6 +10,7 @@ mod conditional;
 mod dense;
 mod mutants;
 mod paired;
+mod path_and_noise;
 mod twin;
 
 use gpssm::mcmc::slice::WidthAdaptation;

@@ -37,6 +37,12 @@ pub enum Mutant {
     SensorForgotten,
     /// States move with the sensor noise as if their volume stayed the same.
     NoVolume,
+    /// A Gaussian approximation is expanded around the path that it moves.
+    AnchorFollows,
+    /// Which states are held is decided by the states.
+    HeldByState,
+    /// The approximation's mean at the new theta is one that the old state had a say in.
+    StaleFrame,
 }
 
 pub struct Twin<'a> {
@@ -46,7 +52,7 @@ pub struct Twin<'a> {
 }
 
 impl Twin<'_> {
-    fn is(&self, mutant: Mutant) -> bool {
+    pub fn is(&self, mutant: Mutant) -> bool {
         self.mutant == Some(mutant)
     }
 
@@ -98,7 +104,7 @@ impl Twin<'_> {
     }
 
     /// log p(theta, x, y) at a candidate; `before` is theta before this entry moved.
-    fn log_joint(&self, theta: &[f64], before: &[f64], state: &Replicate) -> f64 {
+    pub fn log_joint(&self, theta: &[f64], before: &[f64], state: &Replicate) -> f64 {
         let prior = self.log_prior(theta);
         if prior == f64::NEG_INFINITY {
             return prior;

@@ -7,10 +7,12 @@
 //! - [`interweave`]: sensor noise together with the states seen through it
 //! - [`signs`]: the signs that a sensor does not see, at all times at once
 //! - [`weights`]: the weights of a finite basis given theta and x, where they are drawn
+//! - [`path_and_noise`]: noise levels of process and sensor together with the path
 //! - [`states`]: the path of each sequence given theta and y (Algorithm 1, steps b and c)
 
 pub(crate) mod hyper_parameters;
 pub(crate) mod interweave;
+pub(crate) mod path_and_noise;
 pub(crate) mod signs;
 pub(crate) mod states;
 pub(crate) mod weights;
@@ -30,6 +32,7 @@ use crate::smc::filter::FilterOptions;
 
 pub use hyper_parameters::HyperParameters;
 pub use interweave::Interweave;
+pub use path_and_noise::PathAndNoise;
 pub use signs::Signs;
 pub use states::States;
 pub use weights::Weights;
@@ -50,7 +53,7 @@ pub trait Move: Sync {
 }
 
 /// All moves, in the order in which a sweep makes them.
-pub const ALL: [&dyn Move; 5] = [&HyperParameters, &Interweave, &Signs, &Weights, &States];
+pub const ALL: [&dyn Move; 6] = [&HyperParameters, &Interweave, &Signs, &Weights, &PathAndNoise, &States];
 
 /// The moves of these names that apply to a problem, in the order of [`ALL`]; all of them if no name is given.
 pub fn select(names: &[String], narx: bool, problem: &Problem) -> Vec<&'static dyn Move> {

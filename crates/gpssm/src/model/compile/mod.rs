@@ -253,6 +253,10 @@ impl Problem {
         }
     }
 
+    pub(crate) fn process_noise(&self) -> &CompiledNoise {
+        &self.noise
+    }
+
     pub(crate) fn sensor(&self) -> &CompiledSensor {
         &self.sensor
     }
