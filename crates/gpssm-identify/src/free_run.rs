@@ -114,23 +114,23 @@ impl FittedModel {
         self.check(sequence)?;
         let phases = (0..self.layout.every.min(sequence.n_rows())).map(|phase| {
             let phase = match start {
-                Start::Model => self.from_state(sequence, phase, Initial::Model),
-                Start::Given(x) => self.from_state(sequence, phase, Initial::Given(x.clone())),
+                Start::Model => self.phase_from_state(sequence, phase, Initial::Model),
+                Start::Given(x) => self.phase_from_state(sequence, phase, Initial::Given(x.clone())),
                 Start::Last { sequence: training } => self.after_training(*training, sequence, phase),
-                Start::Outputs { n_init } => self.from_outputs(sequence, phase, (*n_init).max(1)),
+                Start::Outputs { n_init } => self.phase_from_outputs(sequence, phase, (*n_init).max(1)),
             }?;
             self.run_phase(phase, options, on_progress)
         });
         phases.collect()
     }
 
-    fn from_state(&self, sequence: &Sequence, phase: usize, initial: Initial) -> Result<Phase, Error> {
+    fn phase_from_state(&self, sequence: &Sequence, phase: usize, initial: Initial) -> Result<Phase, Error> {
         let seen = self.layout.apply_from(sequence, phase as isize)?;
         Ok(Phase { seen, start: PhaseStart::State(initial), before: 0 })
     }
 
     /// Phases that begin after the first `n_init` rows begin k rows earlier, as if the record had stood still before.
-    fn from_outputs(&self, sequence: &Sequence, phase: usize, n_init: usize) -> Result<Phase, Error> {
+    fn phase_from_outputs(&self, sequence: &Sequence, phase: usize, n_init: usize) -> Result<Phase, Error> {
         let every = self.layout.every;
         let before = usize::from(phase >= n_init);
         let seen = self.layout.apply_from(sequence, phase as isize - (before * every) as isize)?;

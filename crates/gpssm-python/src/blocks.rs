@@ -108,6 +108,7 @@ pub(crate) struct Transition {
 #[pymethods]
 impl Transition {
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "called by the Python layer alone, all by name")]
     fn new(
         py: Python<'_>,
         kernels: &str,

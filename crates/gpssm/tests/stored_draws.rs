@@ -197,9 +197,10 @@ static FOUND: LazyLock<StoredDraws> = LazyLock::new(|| {
     found
 });
 
-/// The draws found and stored, by case and sweep.
+/// Where, what was found, what is stored.
 type Pair = (String, Vec<f64>, Vec<f64>);
 
+/// The draws found and stored, by case and sweep.
 fn pairs() -> (StoredDraws, Vec<Pair>) {
     let found = &*FOUND;
     let stored: StoredDraws = serde_json::from_str(&std::fs::read_to_string(fixture()).unwrap()).unwrap();
