@@ -95,8 +95,9 @@ impl Plan {
         for number in 0..self.chains {
             let start = find_start(problem, &self.settings, number, &mut |_, _| true);
             let state = start.expect("a start").expect("a start that nobody stopped").state;
-            let is_on = |step: &&dyn Move| !self.off.split(',').any(|off| off == step.name());
-            let moves = moves::select(&[], false, problem).into_iter().filter(is_on).collect();
+            let is_on = |step: &&&dyn Move| !self.off.split(',').any(|off| off == step.name());
+            let moves =
+                moves::ALL.iter().filter(is_on).filter(|step| step.applies(problem)).copied().collect();
             let options = self.settings.filter_options();
             let mut chain = Chain::new(problem, options, self.settings.seed, number, state).with_moves(moves);
             for _ in 0..self.tune {

@@ -37,7 +37,7 @@ pub struct Settings {
     /// GP-NARX: the outputs and their past values are the states, without sensor noise, and are not drawn. f is then a
     /// Gaussian process regression of outputs on past outputs and inputs, far cheaper than drawing states.
     pub narx: bool,
-    /// Names of the moves that a sweep makes (see [`mcmc::moves`](super::moves)); empty for all that apply.
+    /// Names of the moves that a sweep makes (see [`mcmc::moves`](super::moves)); empty for those made by default.
     pub moves: Vec<String>,
     /// The cold start, where one is searched for.
     pub start: StartSettings,

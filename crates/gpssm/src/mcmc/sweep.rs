@@ -184,7 +184,7 @@ impl<'a> Chain<'a> {
     /// approximations set anew after 10, 20, 40, ... sweeps.
     pub fn adapt(&mut self) {
         let state = &mut self.state;
-        if !Anchor::exists_for(self.problem) {
+        if !self.moves.iter().any(|step| step.needs_anchor()) {
             return;
         }
         let sizes = |x: &f64| if Anchor::is_signed(self.problem) { x.abs() } else { *x };

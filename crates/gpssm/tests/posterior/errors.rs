@@ -84,7 +84,7 @@ fn extrapolation_is_said() {
         matches!(&prediction.warnings[..], [Warning::Extrapolation { component, n_points: 1, first: 1, .. }]
         if component == "x1")
     );
-    assert!(prediction.warnings[0].to_string().contains("x1 outside -0.4 .. 0.5"));
+    assert!(prediction.warnings[0].to_string().contains("x1 outside the training range -0.4 .. 0.5"));
     let inside = posterior.predict(&[vec![0.0]], &[vec![0.1]], Target::Function).unwrap();
     assert!(inside.warnings.is_empty());
 }

@@ -48,6 +48,16 @@ pub trait Move: Sync {
     /// Whether it changes states. A GP-NARX model has none to change.
     fn changes_states(&self) -> bool;
 
+    /// Whether a sweep makes it without being asked; a move that is not must be named in the settings.
+    fn by_default(&self) -> bool {
+        true
+    }
+
+    /// Whether it needs the anchor of Gaussian approximations, which the warm-up then finds.
+    fn needs_anchor(&self) -> bool {
+        false
+    }
+
     /// Updates the chain.
     fn update(&self, sweep: &mut Sweep);
 }
@@ -55,10 +65,10 @@ pub trait Move: Sync {
 /// All moves, in the order in which a sweep makes them.
 pub const ALL: [&dyn Move; 6] = [&HyperParameters, &Interweave, &Signs, &Weights, &PathAndNoise, &States];
 
-/// The moves of these names that apply to a problem, in the order of [`ALL`]; all of them if no name is given.
+/// The moves of these names that apply to a problem, in the order of [`ALL`]; those that are made by default if no name is given.
 pub fn select(names: &[String], narx: bool, problem: &Problem) -> Vec<&'static dyn Move> {
     let chosen = |step: &&&dyn Move| {
-        (names.is_empty() || names.iter().any(|name| name == step.name()))
+        (if names.is_empty() { step.by_default() } else { names.iter().any(|name| name == step.name()) })
             && !(narx && step.changes_states())
             && step.applies(problem)
     };

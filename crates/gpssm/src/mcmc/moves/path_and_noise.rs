@@ -37,6 +37,15 @@ impl Move for PathAndNoise {
         true
     }
 
+    fn by_default(&self) -> bool {
+        // Its finite differences depend on internal units, so that draws would change with a declared scale.
+        false
+    }
+
+    fn needs_anchor(&self) -> bool {
+        true
+    }
+
     fn update(&self, sweep: &mut Sweep) {
         let Some(anchor) = sweep.state.anchor.clone() else { return };
         let mut rng = sweep.stream(Purpose::PathAndNoise, 0);
