@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Function = tuple[Callable[..., object], bool]
+UserKernels = Mapping[str, tuple[Callable[..., object], list[str]]]
 ArrayDraws = tuple[Floats, Sequence[Floats], Floats]
 
 VERSION: str
@@ -81,6 +82,7 @@ class Transition:
     def __init__(
         self,
         kernels: str,
+        user_kernels: UserKernels,
         n_u: int,
         means: str,
         callables: Sequence[Function],
@@ -121,6 +123,7 @@ class Problem:
             Mapping[str, tuple[Function, Function | None]],
             Mapping[str, tuple[Callable[..., object], Callable[..., object]]],
             Mapping[str, Callable[..., object]],
+            UserKernels,
         ],
     ) -> None: ...
     @property
@@ -167,7 +170,8 @@ class Posterior:
     def distil(self, options: str) -> str: ...
     def visited(self) -> list[tuple[float, float]]: ...
 
-def kernel_matrix(kernel: str, n_x: int, z: Floats, other: Floats) -> Floats: ...
+def kernel_matrix(kernel: str, callables: UserKernels, n_x: int, z: Floats, other: Floats) -> Floats: ...
+def check_kernel(kernel: str, callables: UserKernels, n_x: int, n_z: int) -> str | None: ...
 def kernels() -> str: ...
 def kernel_herding(kernel: Floats, weights: Sequence[float], k: int) -> list[int]: ...
 def slice_update(

@@ -14,6 +14,14 @@ Called = tuple[Function, bool]
 """A function, and whether it takes the inputs."""
 
 
+@dataclass(frozen=True)
+class KernelCall:
+    """The Python function of a user's kernel, and the names of its parameters."""
+
+    function: Function
+    parameters: tuple[str, ...]
+
+
 @dataclass
 class Registry:
     """Python functions of a model by name."""
@@ -22,6 +30,7 @@ class Registry:
     sensors: dict[str, tuple[Called, Called | None]] = field(default_factory=dict)
     initials: dict[str, tuple[Function, Function]] = field(default_factory=dict)
     priors: dict[str, Function] = field(default_factory=dict)
+    kernels: dict[str, tuple[Function, list[str]]] = field(default_factory=dict)
 
     def function(self, function: Function, what: str) -> Table:
         """Register a function of (x, u, *parameters); give the reference to it."""
@@ -60,8 +69,17 @@ class Registry:
         self.priors[name] = log_density
         return name
 
+    def kernel(self, call: KernelCall) -> str:
+        """Register a user's kernel."""
+        known = [name for name, (other, _) in self.kernels.items() if other is call.function]
+        name = known[0] if known else _free_name(call.function, self.kernels)
+        self.kernels[name] = (call.function, list(call.parameters))
+        return name
+
     def named(self, part: object) -> Json:
-        """Put names in place of the functions of priors, and lists in place of tuples."""
+        """Put names in place of the functions of priors and kernels, and lists in place of tuples."""
+        if isinstance(part, KernelCall):
+            return self.kernel(part)
         if isinstance(part, Mapping):
             return {str(key): self.named(value) for key, value in part.items()}
         if isinstance(part, list | tuple):
@@ -76,7 +94,7 @@ class Registry:
 
     def is_empty(self) -> bool:
         """Whether the model has no Python functions."""
-        return not (self.functions or self.sensors or self.initials or self.priors)
+        return not (self.functions or self.sensors or self.initials or self.priors or self.kernels)
 
 
 def _free_name(function: Function, taken: Container[str]) -> str:

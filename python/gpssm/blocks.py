@@ -35,6 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._callables import signature
+from ._registry import Registry
 from ._settings import Proposal, Resampling
 from ._types import Floats, Function, Table
 from .kernels import Kernel
@@ -188,11 +189,12 @@ class Transition:
         means: list[Mean] = list(mean) if isinstance(mean, list | tuple) else [cast("Mean", mean)] * self.n_x
         if len(means) != self.n_x:
             raise ValueError(f"mean: {len(means)} functions for {self.n_x} states")
-        functions = _Functions()
+        functions, registry = _Functions(), Registry()
         numbers = [functions.numbers(m, d, f"mean[{d}]") for d, m in enumerate(means)]
         lags = [None] * self.n_x if lags is None else list(lags)
         self._core = _core.Transition(
-            json.dumps([kernel.to_dict() for kernel in kernels]),
+            json.dumps(registry.named([kernel.to_dict() for kernel in kernels])),
+            registry.kernels,
             n_u,
             json.dumps(numbers),
             functions.callables,

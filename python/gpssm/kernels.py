@@ -9,29 +9,34 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from dataclasses import dataclass, field, fields
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core
+from ._registry import KernelCall, Registry
 from ._text import WIDTH, Part
-from ._types import Floats, Json, Table
+from ._types import Floats, Function, Json, Table
 from .priors import PriorLike, Priors, prior_dict, prior_list
 
 __all__ = [
     "Constant",
     "Kernel",
+    "KernelFunction",
     "KernelLike",
     "Linear",
     "Matern12",
     "Matern32",
     "Matern52",
+    "NeuralNetwork",
     "Odd",
     "Periodic",
+    "Power",
     "Product",
     "RationalQuadratic",
+    "Scaled",
     "SquaredExponential",
     "Sum",
 ]
@@ -43,8 +48,16 @@ class Kernel(Part):
     def __add__(self, other: Kernel) -> Sum:
         return Sum([*_parts(self, Sum), *_parts(other, Sum)])
 
-    def __mul__(self, other: Kernel) -> Product:
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        if isinstance(other, int | float | np.number):
+            return Scaled(float(other), self)
         return Product([*_parts(self, Product), *_parts(other, Product)])
+
+    def __rmul__(self, factor: float) -> Scaled:
+        return Scaled(float(factor), self)
+
+    def __pow__(self, exponent: int) -> Power:
+        return Power(self, exponent)
 
     def to_dict(self) -> Table:
         """Give the kernel as it stands in a run file."""
@@ -78,7 +91,9 @@ class Kernel(Part):
             raise ValueError(f"z has {rows.shape[1]} columns, z2 has {columns.shape[1]}")
         n_z = rows.shape[1]
         n_x = n_z if n_x is None else n_x
-        return _core.kernel_matrix(json.dumps(self.to_dict()), n_x, rows, columns)
+        registry = Registry()
+        table = json.dumps(registry.named(self.to_dict()))
+        return _core.kernel_matrix(table, registry.kernels, n_x, rows, columns)
 
 
 def _points(z: ArrayLike, what: str) -> Floats:
@@ -114,16 +129,16 @@ class _Single(Kernel):
     def to_dict(self) -> Table:
         """Give the kernel as it stands in a run file."""
         table: Table = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for entry in fields(self):
+            value = getattr(self, entry.name)
             if value is None:
                 continue
-            if field.name == "active":
+            if entry.name == "active":
                 table["active"] = [value] if isinstance(value, str) else list(value)
-            elif field.name in _EACH[self._key]:
-                table[field.name] = prior_list(value, field.name)
+            elif entry.name in _EACH[self._key]:
+                table[entry.name] = prior_list(value, entry.name)
             else:
-                table[field.name] = prior_dict(value, field.name)
+                table[entry.name] = prior_dict(value, entry.name)
         return {self._key: table}
 
 
@@ -207,6 +222,83 @@ class Constant(_Single):
 
     _key: ClassVar[str] = "constant"
     sigma: PriorLike | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class NeuralNetwork(_Single):
+    """sigma_f^2 2/pi asin(2 s(z, z') / sqrt((1 + 2 s(z, z)) (1 + 2 s(z', z')))).
+
+    s(z, z') = bias^2 + sum_c weight_c^2 z_c z'_c. Functions that change in one region and level off away from it.
+    """
+
+    _key: ClassVar[str] = "neural_network"
+    sigma_f: PriorLike | None = None
+    weight: Priors = None
+    bias: PriorLike | None = None
+    active: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class KernelFunction(Kernel):
+    """A kernel of your own.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(z, z2, *parameters)`` with points `z`, shape (n, d), and one point `z2`, shape (d,), in original units;
+        gives k of every row of `z` with `z2`, shape (n,). It must be symmetric and positive semi-definite, see
+        `gpssm.testing.check_kernel`.
+    parameters : dict
+        Names and priors of the parameters, in the order of the arguments.
+    active : list of str, optional
+        Components of z it acts on.
+
+    Examples
+    --------
+    >>> def quadratic(z, z2, a):
+    ...     return (a * z @ z2) ** 2
+    >>> k = KernelFunction(quadratic, {"a": 0.5})
+    >>> k([1.0, 2.0])
+    array([[0.25, 1.  ],
+           [1.  , 4.  ]])
+    """
+
+    function: Function
+    parameters: Mapping[str, PriorLike] = field(default_factory=dict)
+    active: Sequence[str] | None = None
+
+    def to_dict(self) -> Table:
+        """Give the kernel as it stands in a run file, the function in place of its name."""
+        priors = {name: prior_dict(prior, name) for name, prior in self.parameters.items()}
+        call = KernelCall(self.function, tuple(self.parameters))
+        table: dict[str, object] = {"name": call, "parameters": priors}
+        if self.active is not None:
+            table["active"] = [self.active] if isinstance(self.active, str) else list(self.active)
+        return {"user": cast("Table", table)}
+
+
+@dataclass(frozen=True, repr=False)
+class Scaled(Kernel):
+    """A kernel times a positive number; written ``2 * kernel``."""
+
+    factor: float
+    part: Kernel
+
+    def to_dict(self) -> Table:
+        """Give the kernel as it stands in a run file."""
+        return {"scaled": {"factor": self.factor, "kernel": self.part.to_dict()}}
+
+
+@dataclass(frozen=True, repr=False)
+class Power(Kernel):
+    """A kernel times itself, with the same hyper-parameters; written ``kernel**2``."""
+
+    part: Kernel
+    exponent: int
+
+    def to_dict(self) -> Table:
+        """Give the kernel as it stands in a run file."""
+        return {"power": {"kernel": self.part.to_dict(), "exponent": self.exponent}}
 
 
 @dataclass(frozen=True, repr=False)

@@ -297,7 +297,7 @@ class Model:
             data.u,
             data._labels(),
             None if data.measured is None else (data.measured.y, data.measured.u),
-            (registry.functions, registry.sensors, registry.initials, registry.priors),
+            (registry.functions, registry.sensors, registry.initials, registry.priors, registry.kernels),
         )
 
     def _keys(self, sampler: Sampler, rows: DataKeys) -> str:

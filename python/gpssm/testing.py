@@ -5,6 +5,7 @@ They raise AssertionError with what is wrong, draw with fixed seeds, and are mea
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -14,12 +15,47 @@ from . import _core
 from ._callables import signature
 from ._registry import Registry
 from ._types import Floats, Json
+from .kernels import Kernel
 from .sensors import SensorDensity
 
-__all__ = ["check_sensor"]
+__all__ = ["check_kernel", "check_sensor"]
 
 Support = str | Mapping[str, Json]
 """``"real"``, ``"counts"``, or as `SensorDensity` has it: ``{"integers": {"low": 0, "high": 9}}``."""
+
+
+def check_kernel(kernel: Kernel, n_x: int = 1, n_u: int = 0) -> None:
+    """Check a kernel with numbers for its hyper-parameters at random points.
+
+    It must be symmetric and positive semi-definite; built-in kernels are also checked for their derivatives, spectral
+    densities and finite bases.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        All hyper-parameters must be numbers.
+    n_x, n_u : int
+        Numbers of states and inputs, the components of z.
+
+    Raises
+    ------
+    AssertionError
+        With what the kernel gets wrong, and where.
+
+    Examples
+    --------
+    >>> import gpssm
+    >>> check_kernel(gpssm.KernelFunction(lambda z, z2, a: (a * z @ z2) ** 2, {"a": 0.5}))
+    >>> check_kernel(gpssm.KernelFunction(lambda z, z2: z[:, 0] - z2[0]))
+    Traceback (most recent call last):
+        ...
+    AssertionError: ...
+    """
+    registry = Registry()
+    table = json.dumps(registry.named(kernel.to_dict()))
+    wrong = _core.check_kernel(table, registry.kernels, n_x, n_x + n_u)
+    if wrong is not None:
+        raise AssertionError(wrong)
 
 
 def check_sensor(

@@ -25,7 +25,7 @@ use serde::Deserialize;
 use crate::arrays::{flat, matrix, rows, sequence, stack};
 use crate::callback::{Callable, Failure, PythonInitial, PythonSensor};
 use crate::error::{from_json, to_python, value_error};
-use crate::kernels::with_numbers;
+use crate::kernels::{PythonKernels, with_kernels, with_numbers};
 
 /// A scalar function with numbers; a Python function is named by its place in a list.
 #[derive(Deserialize)]
@@ -112,6 +112,7 @@ impl Transition {
     fn new(
         py: Python<'_>,
         kernels: &str,
+        user_kernels: PythonKernels,
         n_u: usize,
         means: &str,
         callables: Callables,
@@ -121,7 +122,8 @@ impl Transition {
     ) -> PyResult<Self> {
         let failure = Arc::new(Failure::default());
         let n_x = lags.len();
-        let kernels = with_numbers(kernels, n_x, n_u, &Functions::new())?;
+        let kernels =
+            with_numbers(kernels, n_x, n_u, &with_kernels(py, Functions::new(), &user_kernels, &failure))?;
         let registry = Registry { callables: &callables, n_x, failure: &failure };
         let means = from_json::<Vec<FunctionNumbers>>("means", means)?;
         let means = means.into_iter().map(|mean| registry.function(py, mean, "mean"));

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gpssm::kernel::KernelFunction;
 use gpssm::{InitialDensity, Points, PriorDensity, SensorDensity, StateFunction};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -74,20 +75,8 @@ impl Callable {
         z: &Points,
         parameters: &[f64],
     ) -> PyResult<Bound<'py, PyAny>> {
-        let columns = |range: std::ops::Range<usize>| {
-            let array = PyArray2::<f64>::zeros(py, [z.len(), range.len()], true);
-            if let Ok(mut array) = array.try_readwrite()
-                && let Ok(values) = array.as_slice_mut()
-                && !z.is_empty()
-            {
-                for (values, c) in values.chunks_exact_mut(z.len()).zip(range) {
-                    values.copy_from_slice(z.column(c));
-                }
-            }
-            array.into_any()
-        };
-        let x = columns(0..self.n_x);
-        let u = self.wants_u.then(|| columns(self.n_x..z.n_components()));
+        let x = columns(py, z, 0..self.n_x);
+        let u = self.wants_u.then(|| columns(py, z, self.n_x..z.n_components()));
         let numbers = parameters.iter().map(|value| PyFloat::new(py, *value).into_any());
         let arguments: Vec<_> = first.into_iter().chain([x]).chain(u).chain(numbers).collect();
         self.function.bind(py).call1(PyTuple::new(py, arguments)?)
@@ -186,6 +175,36 @@ impl SensorDensity for PythonSensor {
         let missing =
             || format!("{} has no sample function: give one to draw outputs", self.log_density.name);
         self.sample.as_ref().map(|_| ()).ok_or_else(missing)
+    }
+}
+
+/// Some components of points as an array, one row for each point.
+fn columns<'py>(py: Python<'py>, z: &Points, range: std::ops::Range<usize>) -> Bound<'py, PyAny> {
+    let array = PyArray2::<f64>::zeros(py, [z.len(), range.len()], true);
+    if let Ok(mut array) = array.try_readwrite()
+        && let Ok(values) = array.as_slice_mut()
+        && !z.is_empty()
+    {
+        for (values, c) in values.chunks_exact_mut(z.len()).zip(range) {
+            values.copy_from_slice(z.column(c));
+        }
+    }
+    array.into_any()
+}
+
+/// A kernel: `function(z, z2, *parameters)` is k of every row of z with the point z2.
+pub(crate) struct PythonKernel(pub(crate) Callable);
+
+impl KernelFunction for PythonKernel {
+    fn row(&self, z: &Points, other: &[f64], parameters: &[f64], out: &mut [f64]) {
+        self.0.guarded(out, |py| {
+            let points = [columns(py, z, 0..z.n_components()), PyArray1::from_slice(py, other).into_any()];
+            let numbers = parameters.iter().map(|value| PyFloat::new(py, *value).into_any());
+            self.0
+                .function
+                .bind(py)
+                .call1(PyTuple::new(py, points.into_iter().chain(numbers).collect::<Vec<_>>())?)
+        });
     }
 }
 

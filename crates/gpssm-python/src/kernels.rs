@@ -1,5 +1,8 @@
 //! Kernels: the engine's table of them, and their values.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use gpssm::kernel::{Descriptor, KERNELS, Kernel};
 use gpssm::{Functions, KernelSpec};
 use numpy::{PyArray2, PyReadonlyArray2};
@@ -7,6 +10,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::arrays::{matrix, points};
+use crate::callback::{Callable, Failure, PythonKernel};
 use crate::error::{from_json, to_python};
 
 /// The table of kernels, as JSON.
@@ -35,6 +39,23 @@ pub(crate) fn kernels() -> String {
     serde_json::Value::from(KERNELS.iter().map(one).collect::<Vec<_>>()).to_string()
 }
 
+/// Python functions of users' kernels by name, each with the names of its parameters.
+pub(crate) type PythonKernels = HashMap<String, (Py<PyAny>, Vec<String>)>;
+
+/// The registry with users' kernels.
+pub(crate) fn with_kernels(
+    py: Python<'_>,
+    registry: Functions,
+    kernels: &PythonKernels,
+    failure: &Arc<Failure>,
+) -> Functions {
+    kernels.iter().fold(registry, |registry, (name, (function, parameters))| {
+        let parameters: Vec<&str> = parameters.iter().map(String::as_str).collect();
+        let function = Callable::new(name, function.clone_ref(py), false, 0, failure);
+        registry.with_kernel(name, &parameters, PythonKernel(function))
+    })
+}
+
 /// The kernels of a model for `n_x` states and `n_u` inputs, all of whose hyper-parameters are numbers.
 pub(crate) fn with_numbers(
     text: &str,
@@ -51,14 +72,42 @@ pub(crate) fn with_numbers(
 pub(crate) fn kernel_matrix<'py>(
     py: Python<'py>,
     kernel: &str,
+    callables: PythonKernels,
     n_x: usize,
     z: PyReadonlyArray2<'py, f64>,
     other: PyReadonlyArray2<'py, f64>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let (rows, columns) = (points(&z), points(&other));
-    let n_u = rows.n_components().saturating_sub(n_x);
-    let kernel = from_json::<KernelSpec>("kernel", kernel)?;
-    let kernel = kernel.with_numbers(n_x, n_u, &Functions::new()).map_err(to_python)?;
+    let (kernel, failure) = one(py, kernel, &callables, n_x, rows.n_components())?;
     let values = py.detach(|| kernel.matrix(&rows, &columns));
+    failure.check()?;
     matrix(py, values, rows.len(), columns.len())
+}
+
+/// Checks a kernel at random points of `n_z` components; what it gets wrong, if anything.
+#[pyfunction]
+pub(crate) fn check_kernel(
+    py: Python<'_>,
+    kernel: &str,
+    callables: PythonKernels,
+    n_x: usize,
+    n_z: usize,
+) -> PyResult<Option<String>> {
+    let (kernel, failure) = one(py, kernel, &callables, n_x, n_z)?;
+    let outcome = py.detach(|| gpssm::conformance::kernel(&kernel, n_z));
+    failure.check()?;
+    Ok(outcome.err().map(|error| error.to_string()))
+}
+
+fn one(
+    py: Python<'_>,
+    kernel: &str,
+    callables: &PythonKernels,
+    n_x: usize,
+    n_z: usize,
+) -> PyResult<(Kernel, Arc<Failure>)> {
+    let failure = Arc::new(Failure::default());
+    let functions = with_kernels(py, Functions::new(), callables, &failure);
+    let kernel = from_json::<KernelSpec>("kernel", kernel)?;
+    Ok((kernel.with_numbers(n_x, n_z.saturating_sub(n_x), &functions).map_err(to_python)?, failure))
 }

@@ -37,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use crate::choose::choose;
     #[pymodule_export]
-    use crate::kernels::{kernel_matrix, kernels};
+    use crate::kernels::{check_kernel, kernel_matrix, kernels};
     #[pymodule_export]
     use crate::layout::laid_out;
     #[pymodule_export]

@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::arrays::{flat, matrix, record, rows};
 use crate::callback::{Callable, Failure, PythonInitial, PythonPrior, PythonSensor};
 use crate::error::{from_json, to_json, to_python, value_error};
+use crate::kernels::{PythonKernels, with_kernels};
 use crate::store::{Both, StorePlan};
 
 /// How often the main thread looks for interrupts.
@@ -51,12 +52,13 @@ pub(crate) struct Registered {
     pub(crate) failure: Arc<Failure>,
 }
 
-/// Functions, sensors, densities of the initial state and of parameters.
+/// Functions, sensors, densities of the initial state and of parameters, kernels.
 type Callables = (
     HashMap<String, Function>,
     HashMap<String, (Function, Option<Function>)>,
     HashMap<String, (Py<PyAny>, Py<PyAny>)>,
     HashMap<String, Py<PyAny>>,
+    PythonKernels,
 );
 
 impl Registered {
@@ -85,7 +87,7 @@ impl Registered {
         for (name, log_density) in &callables.3 {
             registry = registry.with_prior(name, PythonPrior(callable(name, log_density, false)));
         }
-        Self { functions: registry, failure }
+        Self { functions: with_kernels(py, registry, &callables.4, &failure), failure }
     }
 }
 

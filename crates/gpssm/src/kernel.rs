@@ -4,11 +4,12 @@
 //! priors in place of numbers. Everything else about a kernel is in its [`Descriptor`]:
 //!
 //! - `radial`: squared exponential, Matérn, rational quadratic (`radial/rows` is their fast path)
-//! - `periodic`, `linear` (with the constant)
+//! - `periodic`, `neural_network`, `linear` (with the constant)
 //! - `part`: one kernel with numbers; `rows`: rows of covariances of composed kernels
 
 pub mod descriptor;
 mod linear;
+mod neural_network;
 mod part;
 mod periodic;
 pub mod radial;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::descriptor::Descriptor;
 pub use self::linear::{CONSTANT, LINEAR};
+pub use self::neural_network::NEURAL_NETWORK;
 pub use self::part::{Covariance, Feature, Kind, Pair, Part, Row};
 pub use self::periodic::PERIODIC;
 pub use self::radial::{MATERN12, MATERN32, MATERN52, RATIONAL_QUADRATIC, SQUARED_EXPONENTIAL, Shape};
@@ -35,6 +37,7 @@ pub static KERNELS: &[&Descriptor] = &[
     &MATERN52,
     &RATIONAL_QUADRATIC,
     &PERIODIC,
+    &NEURAL_NETWORK,
     &LINEAR,
     &CONSTANT,
 ];

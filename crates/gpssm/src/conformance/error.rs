@@ -55,6 +55,12 @@ pub enum Nonconformity {
         /// As it should be.
         expected: f64,
     },
+    /// A kernel whose matrix has negative eigenvalues.
+    #[error("the covariances of {n} random points are not positive semi-definite")]
+    Indefinite {
+        /// Number of points.
+        n: usize,
+    },
     /// A part that cannot be checked.
     #[error("{0}")]
     CannotCheck(String),

@@ -206,6 +206,11 @@ impl<'a> Radial<'a> {
         Self { shape, variance, ell }
     }
 
+    /// At a distance along the first component.
+    pub(crate) fn value(&self, distance: f64) -> f64 {
+        self.variance * self.shape.value_and_slope((distance / self.ell[0]).powi(2)).0
+    }
+
     /// r^2 of a pair.
     fn square(&self, pair: &Pair<'_>) -> f64 {
         pair.iter().zip(self.ell).map(|((z, other), ell)| ((z - other) / ell).powi(2)).sum()

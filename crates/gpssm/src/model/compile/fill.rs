@@ -87,6 +87,9 @@ impl Table<'_> {
                 spec.parameters.insert(parameter.name.to_owned(), priors);
             }
         }
+        if let KernelSpec::User(spec) = kernel {
+            numbers.next(&spec.name);
+        }
         kernel.children_mut().iter_mut().for_each(|part| self.kernel(part, d, numbers));
     }
 }

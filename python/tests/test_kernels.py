@@ -1,0 +1,76 @@
+"""Kernels: the table of the engine, algebra, and kernels of the user's own."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import gpssm
+from gpssm import _core
+from gpssm.blocks import Transition
+from gpssm.testing import check_kernel
+
+QUICK = {"draws": 4, "tune": 4, "chains": 1, "seed": 3, "progress_bar": False}
+TABLE = json.loads(_core.kernels())
+
+
+@pytest.mark.parametrize("kernel", TABLE, ids=lambda kernel: kernel["name"])
+def test_every_kernel_of_the_engine_has_a_class(kernel):
+    made = getattr(gpssm, "".join(word.capitalize() for word in kernel["name"].split("_")))
+    names = {field.name for field in dataclasses.fields(made)} - {"active"}
+    assert names == {parameter["name"] for parameter in kernel["parameters"]}
+    assert ("active" in {field.name for field in dataclasses.fields(made)}) == kernel["components"]
+    numbers = {name: 0.5 + 0.3 * i for i, name in enumerate(sorted(names))}
+    check_kernel(made(**numbers), n_x=1, n_u=1)
+
+
+def test_numbers_and_powers():
+    z = np.array([[0.3, -1.0], [1.2, 0.4]])
+    k = gpssm.SquaredExponential(1.3, 0.8) + gpssm.Linear([0.5, 0.2])
+    np.testing.assert_allclose((2 * k)(z), 2 * k(z))
+    np.testing.assert_allclose((k * 0.5)(z), 0.5 * k(z))
+    np.testing.assert_allclose((k**3)(z), k(z) ** 3)
+    np.testing.assert_allclose((k**2 * gpssm.Constant(2.0))(z), 4 * k(z) ** 2)
+
+
+def se(z, z2, sigma, ell):
+    return sigma**2 * np.exp(-0.5 * ((z - z2) ** 2).sum(axis=1) / ell**2)
+
+
+def test_own_kernels_are_those_of_the_engine():
+    z = np.random.default_rng(1).normal(size=(6, 3))
+    own = gpssm.KernelFunction(se, {"sigma": 1.3, "ell": 0.8}, active=["x1", "u1"])
+    ours = gpssm.SquaredExponential(1.3, 0.8, active=["x1", "u1"])
+    for a, b in [(own, ours), (own * gpssm.Constant(2.0) + ours, ours * gpssm.Constant(2.0) + ours)]:
+        np.testing.assert_allclose(a(z, n_x=2), b(z, n_x=2), rtol=1e-12)
+    x = np.array([0.3, 0.8, -0.4])
+    steps = [Transition(k, Q=0.5).one_step(x) for k in (gpssm.KernelFunction(se, {"sigma": 1.3, "ell": 0.8}),
+                                                      gpssm.SquaredExponential(1.3, 0.8))]
+    np.testing.assert_allclose(steps[0].mean, steps[1].mean)
+
+
+@pytest.mark.parametrize("dynamics", ["exact", "fic(8)", "dtc(8)"])
+def test_fits_with_own_kernels(dynamics):
+    y = np.sin(0.5 * np.arange(30))
+    prior = "log_normal(1, 0.5)"
+    own = gpssm.KernelFunction(se, {"sigma": prior, "ell": prior}) + gpssm.Linear()
+    result = gpssm.fit(y, kernel=own, dynamics=dynamics, **QUICK)
+    assert {"f1.se.sigma", "f1.se.ell"} <= set(result.summary().index)
+
+
+def test_own_kernels_have_no_spectral_density():
+    own = gpssm.KernelFunction(se, {"sigma": 1.0, "ell": 1.0})
+    with pytest.raises(ValueError, match="the se kernel has no spectral density"):
+        gpssm.fit([1.0, 2.0, 1.5], kernel=own, dynamics="hilbert(5)", **QUICK)
+
+
+def test_mistakes_of_own_kernels_are_found():
+    for function, message in [
+        (lambda z, z2: z[:, 0] - z2[0], "k\\(z', z\\) is"),
+        (lambda z, z2: -np.ones(len(z)), "positive semi-definite"),
+    ]:
+        with pytest.raises(AssertionError, match=message):
+            check_kernel(gpssm.KernelFunction(function))
+    with pytest.raises(ZeroDivisionError):
+        check_kernel(gpssm.KernelFunction(lambda z, z2: 1 / 0))
