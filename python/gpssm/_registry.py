@@ -71,9 +71,10 @@ class Registry:
 
     def kernel(self, call: KernelCall) -> str:
         """Register a user's kernel."""
-        known = [name for name, (other, _) in self.kernels.items() if other is call.function]
+        kernel = (call.function, list(call.parameters))
+        known = [name for name, other in self.kernels.items() if other == kernel]
         name = known[0] if known else _free_name(call.function, self.kernels)
-        self.kernels[name] = (call.function, list(call.parameters))
+        self.kernels[name] = kernel
         return name
 
     def named(self, part: object) -> Json:

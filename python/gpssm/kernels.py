@@ -245,9 +245,9 @@ class KernelFunction(Kernel):
     Parameters
     ----------
     function : callable
-        ``function(z, z2, *parameters)`` with points `z`, shape (n, d), and one point `z2`, shape (d,), in original units;
-        gives k of every row of `z` with `z2`, shape (n,). It must be symmetric and positive semi-definite, see
-        `gpssm.testing.check_kernel`.
+        ``function(z, z2, *parameters)`` with points `z`, shape (n, d), and one point `z2`, shape (d,), in original
+        units; gives k of every row of `z` with `z2`, shape (n,). It must be symmetric and positive semi-definite,
+        see `gpssm.testing.check_kernel`.
     parameters : dict
         Names and priors of the parameters, in the order of the arguments.
     active : list of str, optional

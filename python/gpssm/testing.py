@@ -27,8 +27,8 @@ Support = str | Mapping[str, Json]
 def check_kernel(kernel: Kernel, n_x: int = 1, n_u: int = 0) -> None:
     """Check a kernel with numbers for its hyper-parameters at random points.
 
-    It must be symmetric and positive semi-definite; built-in kernels are also checked for their derivatives, spectral
-    densities and finite bases.
+    It must be symmetric and positive semi-definite; built-in kernels are also checked for their derivatives,
+    spectral densities and finite bases.
 
     Parameters
     ----------
@@ -53,9 +53,7 @@ def check_kernel(kernel: Kernel, n_x: int = 1, n_u: int = 0) -> None:
     """
     registry = Registry()
     table = json.dumps(registry.named(kernel.to_dict()))
-    wrong = _core.check_kernel(table, registry.kernels, n_x, n_x + n_u)
-    if wrong is not None:
-        raise AssertionError(wrong)
+    _core.check_kernel(table, registry.kernels, n_x, n_x + n_u)
 
 
 def check_sensor(

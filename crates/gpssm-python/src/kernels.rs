@@ -84,22 +84,8 @@ pub(crate) fn kernel_matrix<'py>(
     matrix(py, values, rows.len(), columns.len())
 }
 
-/// Checks a kernel at random points of `n_z` components; what it gets wrong, if anything.
-#[pyfunction]
-pub(crate) fn check_kernel(
-    py: Python<'_>,
-    kernel: &str,
-    callables: PythonKernels,
-    n_x: usize,
-    n_z: usize,
-) -> PyResult<Option<String>> {
-    let (kernel, failure) = one(py, kernel, &callables, n_x, n_z)?;
-    let outcome = py.detach(|| gpssm::conformance::kernel(&kernel, n_z));
-    failure.check()?;
-    Ok(outcome.err().map(|error| error.to_string()))
-}
-
-fn one(
+/// A kernel with numbers, and where exceptions of its functions are kept.
+pub(crate) fn one(
     py: Python<'_>,
     kernel: &str,
     callables: &PythonKernels,

@@ -37,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use crate::choose::choose;
     #[pymodule_export]
-    use crate::kernels::{check_kernel, kernel_matrix, kernels};
+    use crate::kernels::{kernel_matrix, kernels};
     #[pymodule_export]
     use crate::layout::laid_out;
     #[pymodule_export]
@@ -47,7 +47,7 @@ mod _core {
     #[pymodule_export]
     use crate::store::{open_run, report, save_run};
     #[pymodule_export]
-    use crate::testing::{check_sensor, sensor_families};
+    use crate::testing::{check_kernel, check_sensor, sensor_families};
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,4 +1,4 @@
-//! What is known of sensors, and checks of users' own.
+//! What is known of sensors, and checks of users' own sensors and kernels.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use crate::arrays::points;
 use crate::callback::{Callable, Failure, PythonSensor};
 use crate::error::{to_json, value_error};
+use crate::kernels::{PythonKernels, one};
 
 /// A function, and whether it wants the inputs.
 type Function = (Py<PyAny>, bool);
@@ -50,8 +51,27 @@ pub(crate) fn check_sensor(
     let z = points(&z);
     let outcome = py.detach(|| conformance::sensor(&sensor, &z, &supports));
     failure.check()?;
-    outcome.map_err(|error| match error {
+    outcome.map_err(raised)
+}
+
+/// Checks a kernel with numbers at random points of `n_z` components.
+#[pyfunction]
+pub(crate) fn check_kernel(
+    py: Python<'_>,
+    kernel: &str,
+    callables: PythonKernels,
+    n_x: usize,
+    n_z: usize,
+) -> PyResult<()> {
+    let (kernel, failure) = one(py, kernel, &callables, n_x, n_z)?;
+    let outcome = py.detach(|| conformance::kernel(&kernel, n_z));
+    failure.check()?;
+    outcome.map_err(raised)
+}
+
+fn raised(error: Nonconformity) -> PyErr {
+    match error {
         Nonconformity::CannotCheck(message) => value_error(message),
         other => PyAssertionError::new_err(other.to_string()),
-    })
+    }
 }

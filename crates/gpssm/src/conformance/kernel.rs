@@ -54,7 +54,9 @@ pub fn kernel(kernel: &Kernel, n_z: usize) -> Result<(), Nonconformity> {
     let rows: Vec<Vec<f64>> =
         (0..N_POINTS).map(|_| (0..n_z).map(|_| rng.random_range(-SPREAD..SPREAD)).collect()).collect();
     let points = Points::from_rows(n_z, rows.iter().map(Vec::as_slice));
-    let variance = rows.iter().map(|z| kernel.diagonal(z)).fold(0.0, f64::max);
+    // Of all pairs: what is no covariance may be zero or negative at z = z'.
+    let values = kernel.matrix(&points, &points);
+    let variance = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
     let check = Check { kernel, rows: &rows, points, variance };
     check.values()?;
     check.definite()?;
@@ -62,7 +64,7 @@ pub fn kernel(kernel: &Kernel, n_z: usize) -> Result<(), Nonconformity> {
     check.inducing()?;
     for part in kernel.parts() {
         if let Some(radial) = part.radial() {
-            spectral_density(&radial)?;
+            spectral_density(&radial, &radial)?;
         }
     }
     check.hilbert(n_z)
@@ -95,7 +97,7 @@ struct Check<'a> {
     kernel: &'a Kernel,
     rows: &'a [Vec<f64>],
     points: Points,
-    /// Largest variance among the points.
+    /// Largest value among the points, the variance at one of them if all is well.
     variance: f64,
 }
 
@@ -186,23 +188,23 @@ impl Check<'_> {
     }
 }
 
-/// S(omega) = 2 int_0^inf k(tau) cos(omega tau) dtau of one component, by Simpson's rule.
-fn spectral_density(radial: &Radial<'_>) -> Result<(), Nonconformity> {
+/// S(omega) = 2 int_0^inf k(tau) cos(omega tau) dtau of one component, by Simpson's rule; k of `kernel`, S of `density`.
+fn spectral_density(kernel: &Radial<'_>, density: &Radial<'_>) -> Result<(), Nonconformity> {
     const STEPS: usize = 200_000;
-    let one = Radial { ell: &radial.ell[..1], ..*radial };
-    let ell = one.ell[0];
+    let [kernel, density] = [kernel, density].map(|radial| Radial { ell: &radial.ell[..1], ..*radial });
+    let ell = kernel.ell[0];
     // Kernels with a density here fall at least as fast as exp(-r).
     let step = 40.0 * ell / STEPS as f64;
     for omega in [0.0, 0.5 / ell, 2.0 / ell] {
-        let Some(log_density) = one.log_spectral_density(&[omega]) else { return Ok(()) };
+        let Some(log_density) = density.log_spectral_density(&[omega]) else { return Ok(()) };
         let term = |i: usize| {
             let tau = step * i as f64;
             let weight = if i == 0 || i == STEPS { 1.0 } else { 2.0 + 2.0 * (i % 2) as f64 };
-            weight * one.value(tau) * (omega * tau).cos()
+            weight * kernel.value(tau) * (omega * tau).cos()
         };
         let integral = 2.0 * step / 3.0 * (0..=STEPS).map(term).sum::<f64>();
         let place = || format!("at omega = {omega}");
-        let error = NUMERICAL * one.variance * ell;
+        let error = NUMERICAL * kernel.variance * ell;
         same(&place, "the spectral density", log_density.exp(), integral, error)?;
     }
     Ok(())
@@ -224,7 +226,7 @@ mod tests {
         }
         let all: Vec<Kernel> = KERNELS.iter().flat_map(|kind| kernel_examples(kind)).collect();
         for composed in [Kernel::Sum(all.clone()), Kernel::Product(all.clone()), Kernel::Sum(all).odd()] {
-            kernel(&composed, 2).unwrap();
+            kernel(&composed, 2).unwrap_or_else(|error| panic!("{composed:?}: {error}"));
         }
     }
 
@@ -233,6 +235,8 @@ mod tests {
     enum Wrong {
         Asymmetric,
         Indefinite,
+        Negative,
+        Distance,
         Diagonal,
         Row,
         Gradient,
@@ -246,6 +250,8 @@ mod tests {
             match self {
                 Self::Asymmetric => value * (1.0 + 1e-3 * z),
                 Self::Indefinite => value - 0.9,
+                Self::Negative => -1.0,
+                Self::Distance => (z - other).abs(),
                 _ => value,
             }
         }
@@ -281,6 +287,8 @@ mod tests {
         for (wrong, what) in [
             (Wrong::Asymmetric, "k(z', z)"),
             (Wrong::Indefinite, "not positive semi-definite"),
+            (Wrong::Negative, "not positive semi-definite"),
+            (Wrong::Distance, "not positive semi-definite"),
             (Wrong::Diagonal, "k(z, z)"),
             (Wrong::Row, "in a row of points"),
             (Wrong::Gradient, "dk(z, z') / dz_1"),
@@ -291,8 +299,8 @@ mod tests {
             let message = kernel(&Kernel::Part(part), 1).unwrap_err().to_string();
             assert!(message.contains(what), "{message}");
         }
-        // The Fourier transform of another shape.
-        let radial = Radial { shape: Shape::Matern32, variance: 1.0, ell: &[0.8] };
-        assert!(spectral_density(&radial).is_ok());
+        let [matern32, matern52] =
+            [Shape::Matern32, Shape::Matern52].map(|shape| Radial { shape, variance: 1.0, ell: &[0.8] });
+        assert!(spectral_density(&matern32, &matern52).is_err());
     }
 }
