@@ -42,7 +42,11 @@ def prior_density(v):
     return -v
 
 
-FUNCTIONS = [mean, log_density, sample, initial_sample, initial_density, prior_density]
+def own_kernel(z, z2, a):
+    return (a * z @ z2) ** 2
+
+
+FUNCTIONS = [mean, log_density, sample, initial_sample, initial_density, prior_density, own_kernel]
 SCOPE = {"gpssm": gpssm, **{function.__name__: function for function in FUNCTIONS}}
 LONG = gpssm.Matern32(sigma_f=gpssm.HalfNormal(2.0), ell=[gpssm.LogNormal(1.0, 0.5), gpssm.Gamma(2.0, 1.0)])
 
@@ -68,6 +72,10 @@ PARTS = [
     gpssm.Periodic(period=[2.0]),
     gpssm.Linear(active=["x1"]),
     gpssm.Constant(3.0),
+    gpssm.NeuralNetwork(bias=0.5, weight=[1.0]),
+    gpssm.KernelFunction(own_kernel, {"a": "half_normal(1)"}, active=["x1"]),
+    2.5 * (gpssm.Linear() + gpssm.Constant()),
+    gpssm.Linear() ** 2,
     gpssm.Matern32() + gpssm.Linear(),
     gpssm.Matern32() * (gpssm.Linear() + gpssm.Constant()) + gpssm.Odd(gpssm.SquaredExponential()),
     LONG * LONG + LONG * (gpssm.Linear() + LONG),
@@ -84,6 +92,7 @@ PARTS = [
     gpssm.Poisson("log(2) + x1"),
     gpssm.NegativeBinomial(size="half_normal(5)"),
     gpssm.Bernoulli(),
+    gpssm.Binomial(20),
     gpssm.StochasticVolatility(),
     gpssm.SensorDensity("-(y - x)^2"),
     gpssm.SensorDensity(log_density, sample),
