@@ -4,7 +4,7 @@
 //! - [`cart_pole`]: a cart with a pendulum
 //! - [`oracle`]: golden values of an independent dense implementation
 //! - [`dense`]: small dense matrices in plain loops
-//! - [`reference`]: kernels and mean functions at single points, written from their formulas
+//! - [`mod@reference`]: kernels and mean functions at single points, written from their formulas
 //!
 //! The program's `demo` and `reproduce` use the plants, so the crate is published along with it. Crates below it name it
 //! as a dev-dependency without a version, which publishing leaves out. That circle works for integration tests,

@@ -3,12 +3,12 @@
 //! A move has a name, says whether it has anything to do for a problem, and updates a chain with random streams and
 //! counters of its own. A sweep makes the moves of its list in order:
 //!
-//! - [`hyper_parameters`]: theta given x and y (Algorithm 1, step a)
-//! - [`interweave`]: sensor noise together with the states seen through it
-//! - [`signs`]: the signs that a sensor does not see, at all times at once
-//! - [`weights`]: the weights of a finite basis given theta and x, where they are drawn
-//! - [`path_and_noise`]: noise levels of process and sensor together with the path
-//! - [`states`]: the path of each sequence given theta and y (Algorithm 1, steps b and c)
+//! - [`HyperParameters`]: theta given x and y (Algorithm 1, step a)
+//! - [`Interweave`]: sensor noise together with the states seen through it
+//! - [`Signs`]: the signs that a sensor does not see, at all times at once
+//! - [`Weights`]: the weights of a finite basis given theta and x, where they are drawn
+//! - [`PathAndNoise`]: noise levels of process and sensor together with the path
+//! - [`States`]: the path of each sequence given theta and y (Algorithm 1, steps b and c)
 
 pub(crate) mod hyper_parameters;
 pub(crate) mod interweave;
