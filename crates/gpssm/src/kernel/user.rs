@@ -8,7 +8,7 @@ use crate::scaling::Scaling;
 
 /// A covariance function with parameters, supplied by the user.
 ///
-/// It must be symmetric and positive semi-definite for all values of its parameters; `conformance::kernel` checks
+/// It must be symmetric and positive semi-definite for all values of its parameters; [`crate::conformance::kernel`] checks
 /// this at random points. It sees the components it acts on, in original units, and its value has the unit of the state
 /// squared.
 ///
