@@ -179,8 +179,8 @@ def _assemble(
         [table.values for table in outputs],
         [table.values for table in inputs] if inputs and n_u else None,
         times,
-        outputs[0].names or _numbered("y", n_y),
-        (inputs[0].names if inputs else None) or _numbered("u", n_u),
+        outputs[0].names or [f"y{k + 1}" for k in range(n_y)],
+        (inputs[0].names if inputs else None) or [f"u{c + 1}" for c in range(n_u)],
         [str(s + 1) for s in range(len(outputs))],
     )
 
@@ -234,8 +234,3 @@ def _sequences(value: object) -> list[object]:
 
 def _name(letter: str, parts: list[object], s: int) -> str:
     return letter if len(parts) == 1 else f"{letter} of sequence {s}"
-
-
-def _numbered(letter: str, n: int) -> list[str]:
-    """Return the names of columns without names, as a model names them: `y` for one, `y1`, `y2` for several."""
-    return [letter] if n == 1 else [f"{letter}{k + 1}" for k in range(n)]
