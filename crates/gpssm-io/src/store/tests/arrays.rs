@@ -54,7 +54,6 @@ fn dimensions_carry_the_names_of_the_user() {
     );
 }
 
-/// Seen failing with `state` for every set of states.
 #[test]
 fn parts_of_some_states_have_dimensions_of_their_own() {
     let found = arrays(&run("lags = 1\nkernel = 'se(u)'"), true);
