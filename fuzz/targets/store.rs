@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use gpssm::mcmc::sink::Phase;
+use gpssm::Phase;
 use gpssm_io::fit::LoadedRun;
 use gpssm_io::store::StoredRun;
 use libfuzzer_sys::fuzz_target;

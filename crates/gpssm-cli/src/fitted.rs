@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use gpssm::posterior::ensemble::Ensemble;
-use gpssm::posterior::simulate::Initial;
-use gpssm::posterior::warning::Warning;
+use gpssm::posterior::{Ensemble, Initial, Warning};
 use gpssm_identify::{FittedModel, Start};
 use gpssm_io::fit::LoadedRun;
 use gpssm_io::table::{Columns, Data, read_record};

@@ -3,7 +3,7 @@
 
 mod common;
 
-use gpssm::mcmc::settings::StartSettings;
+use gpssm::mcmc::StartSettings;
 use gpssm::{Functions, MemorySink, Model, Problem, Sequence, Settings};
 use gpssm_io::fit::LoadedRun;
 

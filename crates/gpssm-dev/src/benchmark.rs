@@ -10,20 +10,13 @@
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;
 
-use gpssm::error::Error;
 use gpssm::kernel::{LINEAR, MATERN32};
-use gpssm::model::kernel::KernelSpec;
-use gpssm::model::prior::Prior;
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionSpec, InitialSpec, Model, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
-    TransitionSpec,
+use gpssm::model::{
+    FunctionSpec, InitialSpec, Orientation, Predictor, ProcessNoiseSpec, ScalePrior, SensorNoiseSpec,
+    SensorSpec, StateSpec, Symmetry, TransitionSpec,
 };
-use gpssm::model::symmetry::{Orientation, Symmetry};
-use gpssm::points::Points;
-use gpssm::posterior::Posterior;
-use gpssm::posterior::predict::Target;
-use gpssm::record::{Record, Sequence};
+use gpssm::posterior::Target;
+use gpssm::{Error, KernelSpec, Model, Points, Posterior, Prior, Record, Sequence};
 
 /// Transitions of a training record.
 pub const T: usize = 200;

@@ -2,9 +2,9 @@
 
 use std::f64::consts::PI;
 
-use gpssm::Points;
 use gpssm::function::ScalarFunction;
-use gpssm::kernel::{Kernel, Kind, Part, Shape};
+use gpssm::kernel::{Kind, Part, Shape};
+use gpssm::{Kernel, Points};
 
 /// The short name of a kernel, its components and its numbers.
 pub fn named(part: &Part) -> (&str, &[usize], &[f64]) {

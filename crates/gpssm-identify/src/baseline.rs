@@ -1,6 +1,6 @@
 //! Simple predictors fitted on the training record, to see what the model adds.
 
-use gpssm::linalg::least_squares::least_squares;
+use gpssm::linalg::least_squares;
 use gpssm::{Record, Sequence};
 
 /// What a baseline predicts.

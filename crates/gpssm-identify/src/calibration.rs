@@ -1,6 +1,6 @@
 //! Prediction intervals of free runs, calibrated on held-out parts of the training record.
 
-use gpssm::posterior::ensemble::Ensemble;
+use gpssm::posterior::Ensemble;
 use serde::{Deserialize, Serialize};
 
 /// How the prediction intervals of a free run differ from those of the model itself; a part of the fitted model.

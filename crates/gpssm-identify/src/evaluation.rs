@@ -1,8 +1,6 @@
 //! A fitted model beside its baselines on a record.
 
-use gpssm::posterior::online::OnlineOptions;
-use gpssm::posterior::simulate::{Initial, SimulateOptions, Simulation};
-use gpssm::posterior::warning::Warning;
+use gpssm::posterior::{Initial, OnlineOptions, SimulateOptions, Simulation, Warning};
 use gpssm::{Error, Sequence};
 use serde::{Deserialize, Serialize};
 

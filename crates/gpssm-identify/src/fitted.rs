@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::model::spec::TransitionSpec;
+use gpssm::mcmc::ChainDraws;
+use gpssm::model::TransitionSpec;
 use gpssm::{Error, Posterior, Record, Sequence};
 
 use crate::calibration::Calibration;

@@ -1,8 +1,6 @@
 //! Free runs: a fitted model predicts every row of a record from its inputs and the outputs of the first rows alone.
 
-use gpssm::posterior::ensemble::Ensemble;
-use gpssm::posterior::online::OnlineOptions;
-use gpssm::posterior::simulate::{Initial, SimulateOptions, Simulation};
+use gpssm::posterior::{Ensemble, Initial, OnlineOptions, SimulateOptions, Simulation};
 use gpssm::{Error, Sequence};
 
 use crate::fitted::FittedModel;
@@ -188,7 +186,7 @@ impl FittedModel {
 #[cfg(test)]
 mod tests {
     use gpssm::kernel::LINEAR;
-    use gpssm::model::spec::TransitionSpec;
+    use gpssm::model::TransitionSpec;
     use gpssm::{Functions, KernelSpec, MemorySink, Model, Posterior, Problem, Settings, sample};
 
     use super::*;

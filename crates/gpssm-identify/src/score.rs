@@ -6,8 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use gpssm::posterior::ensemble::{self, Ensemble, quantile};
-use gpssm::posterior::mixture::{GaussianMixture, standard_quantile};
+use gpssm::posterior::{Ensemble, GaussianMixture, crps, quantile, standard_quantile};
 use gpssm::{Error, Sequence};
 
 use crate::baseline::Baseline;
@@ -115,7 +114,7 @@ pub fn ensemble_scores(
             let y = sequence.y(t)[k];
             let mut sorted = samples.column(t - first, k);
             sorted.sort_unstable_by(f64::total_cmp);
-            scores.crps += ensemble::crps(&sorted, y) / scores.n as f64;
+            scores.crps += crps(&sorted, y) / scores.n as f64;
             scores.pit.push(samples.pit(t - first, k, y));
             for (inside, level) in inside.iter_mut().zip(levels) {
                 let low = quantile(&sorted, 0.5 - 0.5 * level);

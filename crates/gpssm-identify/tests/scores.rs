@@ -1,13 +1,11 @@
 //! Scores and baselines.
 
 use gpssm::kernel::SQUARED_EXPONENTIAL;
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
-    TransitionSpec,
+use gpssm::model::{
+    FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, ScalePrior, SensorNoiseSpec, SensorSpec,
+    StateSpec, TransitionSpec,
 };
-use gpssm::posterior::WeightedDraw;
-use gpssm::posterior::online::OnlineOptions;
+use gpssm::posterior::{OnlineOptions, WeightedDraw};
 use gpssm::{Functions, KernelSpec, Model, Posterior, Prior, Problem, Record, Sequence};
 use gpssm_identify::baseline::{Arx, Task};
 use gpssm_identify::score::point_scores;

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
+use gpssm::model::{DynamicsSpec, InducingSpec, Mode};
 use gpssm::{
     ChainPlan, Functions, Model, Phase, Problem, Progress, Record, Sequence, Settings, prepare, sample,
     sample_chains,

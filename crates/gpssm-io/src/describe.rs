@@ -2,13 +2,11 @@
 
 use std::fmt::Write;
 
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::parameters::{Parameter, ParameterPrior, Quantity, Unit};
-use gpssm::model::scale_prior::{ScaleKind, ScalePrior};
-use gpssm::model::spec::{
-    FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, TransitionSpec,
+use gpssm::model::{
+    DynamicsSpec, FunctionSpec, InducingSpec, InitialSpec, Mode, Orientation, Parameter, ParameterPrior,
+    Predictor, ProcessNoiseSpec, Quantity, ScaleKind, ScalePrior, SensorNoiseSpec, SensorSpec,
+    TransitionSpec, Unit,
 };
-use gpssm::model::symmetry::Orientation;
 use gpssm::{Prior, Problem, Settings};
 
 use crate::config::Run;
@@ -258,10 +256,10 @@ fn prior_lines(problem: &Problem, data: &Data) -> Vec<String> {
                 format!("variance: {}", prior_words(prior))
             }
             ParameterPrior::Matrix { matrix, .. } => match &table.matrices[*matrix].prior {
-                gpssm::model::covariance_prior::CovariancePrior::InverseWishart { dof, .. } => {
+                gpssm::model::CovariancePrior::InverseWishart { dof, .. } => {
                     format!("Cholesky factor, inverse Wishart with {} degrees of freedom", short(*dof))
                 }
-                gpssm::model::covariance_prior::CovariancePrior::Lkj { eta, .. } => {
+                gpssm::model::CovariancePrior::Lkj { eta, .. } => {
                     format!("Cholesky factor, LKJ({}) with priors of the standard deviations", short(*eta))
                 }
             },

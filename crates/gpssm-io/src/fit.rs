@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use gpssm::mcmc::sink::{ChainDraws, Phase};
+use gpssm::mcmc::ChainDraws;
 use gpssm::{
-    ChainPlan, Draw, Posterior, Problem, Progress, Record, RunReport, Settings, Sink, prepare, sample_chains,
+    ChainPlan, Draw, Phase, Posterior, Problem, Progress, Record, RunReport, Settings, Sink, prepare,
+    sample_chains,
 };
 use gpssm_identify::fitted::spread_draws;
 use gpssm_identify::{Calibration, FittedModel};

@@ -4,9 +4,8 @@ mod program;
 
 use std::path::Path;
 
-use gpssm::model::parameters::ParameterPrior;
-use gpssm::model::spec::{FunctionSpec, Model, SensorSpec, TransitionSpec};
-use gpssm::{Functions, Prior, Problem, Settings};
+use gpssm::model::{FunctionSpec, ParameterPrior, SensorSpec, TransitionSpec};
+use gpssm::{Functions, Model, Prior, Problem, Settings};
 use gpssm_io::config::{Run, RunFile, guess_columns, starter};
 use gpssm_io::describe::{describe, store_bytes};
 use gpssm_io::table::Data;

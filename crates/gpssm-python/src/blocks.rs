@@ -2,20 +2,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpssm::dynamics::basis::features::BasisChoice;
-use gpssm::dynamics::basis::hilbert::HilbertChoice;
-use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise};
+use gpssm::dynamics::{BasisChoice, FunctionPrior, HilbertChoice, ProcessNoise};
 use gpssm::function::{ScalarFunction, UserFunction};
-use gpssm::initial::BoundInitial;
 use gpssm::linalg::small;
-use gpssm::mcmc::slice::{SliceLimits, slice_update as update};
+use gpssm::mcmc::{SliceLimits, slice_update as update};
 use gpssm::random::{Purpose, stream};
 use gpssm::scaling::Scaling;
-use gpssm::sensor::linear_gaussian::{LinearGaussian, SensorNoise};
-use gpssm::sensor::{BoundSensor, UserSensor};
-use gpssm::smc::filter::{self, FilterOptions, FilterOutcome};
-use gpssm::state_space::{self, SharedPairs};
-use gpssm::{Functions, Points};
+use gpssm::sensor::{BoundSensor, LinearGaussian, SensorNoise, UserSensor};
+use gpssm::smc::{FilterOptions, FilterOutcome};
+use gpssm::state_space::{BoundInitial, SharedPairs};
+use gpssm::{Functions, Points, smc, state_space};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -101,7 +97,7 @@ impl PriorNumbers {
 /// x_{t+1} = f(x_t, u_t) + v_t with f integrated out.
 #[pyclass(frozen)]
 pub(crate) struct Transition {
-    transition: gpssm::dynamics::transition::Transition,
+    transition: gpssm::dynamics::Transition,
     failure: Arc<Failure>,
 }
 
@@ -135,7 +131,7 @@ impl Transition {
             ProcessNoise::Full(q)
         };
         let prior = from_json::<PriorNumbers>("prior", prior)?.build();
-        let transition = gpssm::dynamics::transition::Transition {
+        let transition = gpssm::dynamics::Transition {
             kernels,
             means: means.collect::<PyResult<_>>()?,
             noise,
@@ -328,9 +324,9 @@ impl StateSpace {
             let shared = SharedPairs::none(n_x, sequence.n_u());
             match &x_ref {
                 Some(x_ref) => {
-                    filter::conditional_filter(&self.model, &sequence, &shared, options, x_ref, &mut *rng)
+                    smc::conditional_filter(&self.model, &sequence, &shared, options, x_ref, &mut *rng)
                 }
-                None => filter::particle_filter(&self.model, &sequence, &shared, options, &mut *rng),
+                None => smc::particle_filter(&self.model, &sequence, &shared, options, &mut *rng),
             }
         });
         self.failure.check()?;
@@ -384,5 +380,5 @@ pub(crate) fn slice_update<'py>(
 /// Numbers of `k` points chosen by kernel herding, in the order of choice.
 #[pyfunction]
 pub(crate) fn kernel_herding(kernel: PyReadonlyArray2<'_, f64>, weights: Vec<f64>, k: usize) -> Vec<usize> {
-    gpssm::posterior::thin::kernel_herding(&flat(&kernel), &weights, k)
+    gpssm::posterior::kernel_herding(&flat(&kernel), &weights, k)
 }

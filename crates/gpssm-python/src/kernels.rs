@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gpssm::kernel::{Descriptor, KERNELS, Kernel};
-use gpssm::{Functions, KernelSpec};
+use gpssm::kernel::{Descriptor, KERNELS};
+use gpssm::{Functions, Kernel, KernelSpec};
 use numpy::{PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 use serde_json::json;

@@ -4,14 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gpssm::posterior::distil::DistilOptions;
-use gpssm::posterior::distilled::DistilledFunction;
-use gpssm::posterior::ensemble::Ensemble;
-use gpssm::posterior::online::OnlineOptions;
-use gpssm::posterior::predict::Target;
-use gpssm::posterior::simulate::{Initial, SimulateOptions};
-use gpssm::posterior::thin::ThinMethod;
-use gpssm::posterior::warning::Warning;
+use gpssm::posterior::{
+    DistilOptions, DistilledFunction, Ensemble, Initial, OnlineOptions, SimulateOptions, Target, ThinMethod,
+    Warning,
+};
 use gpssm_identify::fitted::spread_draws;
 use gpssm_identify::{FittedModel, FreeRunOptions, ScoreOptions, Start};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};

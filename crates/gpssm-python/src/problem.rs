@@ -6,12 +6,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use gpssm::dynamics::basis::features::BasisChoice;
-use gpssm::dynamics::basis::fourier::FourierChoice;
-use gpssm::dynamics::basis::hilbert::HilbertChoice;
-use gpssm::mcmc::chains::ChainReport;
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::mcmc::sweep::{ChainState, SweepInfo};
+use gpssm::dynamics::{BasisChoice, FourierChoice, HilbertChoice};
+use gpssm::mcmc::{ChainDraws, ChainReport, ChainState, SweepInfo};
 use gpssm::{ChainPlan, Draw, Functions, Phase, Points, Progress, RunReport, Settings, Sink, diagnostics};
 use gpssm_io::config::{ConfigError, ModelConfig, Run, RunError, RunFile, States};
 use gpssm_io::fit::FitError;

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::mcmc::sweep::ChainState;
+use gpssm::mcmc::{ChainDraws, ChainState};
 use gpssm::{Draw, Phase, Sink};
 use gpssm_io::config::Run;
 use gpssm_io::fit::{FitError, description};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use gpssm::conformance::{self, Nonconformity};
+use gpssm::conformance;
+use gpssm::conformance::Nonconformity;
 use gpssm::sensor::family::FAMILIES;
-use gpssm::sensor::support::OutputSupport;
-use gpssm::sensor::{BoundSensor, UserSensor};
+use gpssm::sensor::{BoundSensor, OutputSupport, UserSensor};
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyAssertionError;
 use pyo3::prelude::*;

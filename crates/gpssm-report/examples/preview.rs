@@ -3,11 +3,9 @@
 
 use std::path::Path;
 
-use gpssm::model::spec::{Predictor, ProcessNoiseSpec, SensorSpec};
-use gpssm::posterior::Posterior;
-use gpssm::posterior::mixture::standard_quantile;
-use gpssm::posterior::predict::Target;
-use gpssm::{Functions, MemorySink, Model, Problem, Record, Sequence, Settings, sample};
+use gpssm::model::{Predictor, ProcessNoiseSpec, SensorSpec};
+use gpssm::posterior::{Target, standard_quantile};
+use gpssm::{Functions, MemorySink, Model, Posterior, Problem, Record, Sequence, Settings, sample};
 use gpssm_dev::benchmark;
 use gpssm_report::figures::{
     Coverage, Intervals, OneStepSeries, Series, SurfaceData, figure_calibration, figure_free_run,

@@ -4,10 +4,10 @@
 
 mod xml;
 
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::mcmc::sweep::SweepInfo;
-use gpssm::model::dynamics::DynamicsSpec;
-use gpssm::model::spec::{FunctionSpec, Predictor, ProcessNoiseSpec, SensorSpec, TransitionSpec, Value};
+use gpssm::mcmc::{ChainDraws, SweepInfo};
+use gpssm::model::{
+    DynamicsSpec, FunctionSpec, Predictor, ProcessNoiseSpec, SensorSpec, TransitionSpec, Value,
+};
 use gpssm::{Functions, Model, Problem, Record, Sequence};
 use gpssm_report::{Names, ReportInput, report};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};

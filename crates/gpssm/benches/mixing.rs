@@ -6,12 +6,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use gpssm::diagnostics::{ess_bulk, rhat};
-use gpssm::mcmc::moves::{self, Move};
-use gpssm::mcmc::settings::Settings;
-use gpssm::mcmc::start::{find_start, prepare};
-use gpssm::mcmc::sweep::Chain;
-use gpssm::model::spec::SensorSpec;
-use gpssm::{Functions, Model, Problem, Sequence};
+use gpssm::mcmc::moves::Move;
+use gpssm::mcmc::{Chain, find_start, moves};
+use gpssm::model::SensorSpec;
+use gpssm::{Functions, Model, Problem, Sequence, Settings, prepare};
 
 /// CPU seconds of this thread, where the system tells; otherwise the clock's.
 fn cpu_seconds(began: Instant) -> f64 {

@@ -5,17 +5,15 @@
 use std::time::Instant;
 
 use gpssm::kernel::MATERN32;
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionSpec, InitialSpec, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec,
+use gpssm::model::{
+    FunctionSpec, InitialSpec, ProcessNoiseSpec, ScalePrior, SensorNoiseSpec, SensorSpec, StateSpec,
+    TransitionSpec,
 };
-use gpssm::posterior::WeightedDraw;
-use gpssm::posterior::distil::DistilOptions;
-use gpssm::posterior::distilled::DistilledFunction;
-use gpssm::posterior::online::{OnlineFilter, OnlineOptions};
-use gpssm::posterior::predict::Target;
-use gpssm::posterior::simulate::{Initial, SimulateOptions};
-use gpssm::smc::proposal::Proposal;
+use gpssm::posterior::{
+    DistilOptions, DistilledFunction, Initial, OnlineFilter, OnlineOptions, SimulateOptions, Target,
+    WeightedDraw,
+};
+use gpssm::smc::Proposal;
 use gpssm::{Error, Functions, KernelSpec, Model, Points, Posterior, Prior, Problem, Sequence};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;

@@ -12,18 +12,14 @@ use std::time::Instant;
 
 use gpssm::kernel::SQUARED_EXPONENTIAL;
 use gpssm::mcmc::moves::{HyperParameters, Move, States, Weights};
-use gpssm::mcmc::settings::StartSettings;
-use gpssm::mcmc::start::prepare;
-use gpssm::mcmc::sweep::{Chain, ChainState, SweepInfo};
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
-    StateSpec, TransitionSpec,
+use gpssm::mcmc::{Chain, ChainState, StartSettings, SweepInfo};
+use gpssm::model::{
+    DynamicsSpec, FunctionRef, FunctionSpec, InducingSpec, InitialSpec, Mode, Predictor, ProcessNoiseSpec,
+    ScalePrior, SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec,
 };
-use gpssm::smc::filter::{FilterOptions, particle_filter};
+use gpssm::smc::{FilterOptions, particle_filter};
 use gpssm::state_space::SharedPairs;
-use gpssm::{Functions, KernelSpec, Model, Points, Prior, Problem, Sequence, Settings};
+use gpssm::{Functions, KernelSpec, Model, Points, Prior, Problem, Sequence, Settings, prepare};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;
 use serde_json::json;
@@ -136,7 +132,7 @@ fn coupled(n_x: usize, length: usize, full: bool, dynamics: DynamicsSpec) -> (Pr
 
 /// Hyper-parameters at the medians of their priors, diagonal covariances.
 fn typical(problem: &Problem) -> Vec<f64> {
-    use gpssm::model::parameters::ParameterPrior;
+    use gpssm::model::ParameterPrior;
     let value = |prior: &ParameterPrior| match prior {
         ParameterPrior::Scalar(prior) => prior.median(),
         ParameterPrior::Scale(prior) => prior.median_sd(),

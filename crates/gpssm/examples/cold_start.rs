@@ -25,14 +25,12 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use gpssm::kernel::{LINEAR, MATERN32, SQUARED_EXPONENTIAL};
-use gpssm::mcmc::settings::StartSettings;
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::posterior::Posterior;
-use gpssm::posterior::predict::Target;
+use gpssm::mcmc::{ChainDraws, StartSettings};
+use gpssm::model::{DynamicsSpec, InducingSpec, Mode};
+use gpssm::posterior::Target;
 use gpssm::{
-    Error, Functions, KernelSpec, MemorySink, Model, Phase, Prior, Problem, Progress, Settings, diagnostics,
-    sample,
+    Error, Functions, KernelSpec, MemorySink, Model, Phase, Posterior, Prior, Problem, Progress, Settings,
+    diagnostics, sample,
 };
 use gpssm_dev::benchmark::{self, Simulated};
 

@@ -7,23 +7,25 @@
 //! - `periodic`, `neural_network`, `linear` (with the constant)
 //! - `part`: one kernel with numbers; `rows`: rows of covariances of composed kernels
 
-pub mod descriptor;
+pub(crate) mod descriptor;
 mod linear;
 mod neural_network;
 mod part;
 mod periodic;
-pub mod radial;
+pub(crate) mod radial;
 mod rows;
 mod user;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::descriptor::Descriptor;
+pub use self::descriptor::{Descriptor, KernelParameter, Median, Role, Unit};
 pub use self::linear::{CONSTANT, LINEAR};
 pub use self::neural_network::NEURAL_NETWORK;
 pub use self::part::{Covariance, Feature, Kind, Pair, Part, Row};
 pub use self::periodic::PERIODIC;
-pub use self::radial::{MATERN12, MATERN32, MATERN52, RATIONAL_QUADRATIC, SQUARED_EXPONENTIAL, Shape};
+pub use self::radial::{
+    MATERN12, MATERN32, MATERN52, RATIONAL_QUADRATIC, Radial, SQUARED_EXPONENTIAL, Shape, Spectrum,
+};
 pub(crate) use self::rows::Cross;
 pub use self::rows::Scratch;
 pub use self::user::{KernelFunction, UserKernel};

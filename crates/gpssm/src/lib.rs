@@ -38,44 +38,45 @@
 //! | in the paper | here |
 //! |---|---|
 //! | eq. 2, the model | [`Model`], and with numbers [`StateSpace`](state_space::StateSpace) |
-//! | eq. 3, one-step prediction with f integrated out | [`Transition::one_step`](dynamics::transition::Transition::one_step), [`dynamics`] |
-//! | eq. 4, joint density of a path | [`Transition::log_joint`](dynamics::transition::Transition::log_joint) |
-//! | eq. 5, proposals | [`smc::proposal`], [`smc::filter`] |
-//! | eq. 8, ancestor weights | [`Transition::ancestor_log_weights`](dynamics::transition::Transition::ancestor_log_weights), [`smc::filter::conditional_filter`] |
-//! | section 4, FIC | [`dynamics::basis::inducing`] |
-//! | eq. 11 and 12, posterior of f | [`Transition::f_posterior`](dynamics::transition::Transition::f_posterior) |
-//! | Algorithm 1 | [`mcmc::sweep::Chain::sweep`] |
-//! | section 3.3.2, hyper-parameters | [`mcmc::slice`], [`mcmc::conjugate`] |
+//! | eq. 3, one-step prediction with f integrated out | [`Transition::one_step`](dynamics::Transition::one_step) |
+//! | eq. 4, joint density of a path | [`Transition::log_joint`](dynamics::Transition::log_joint) |
+//! | eq. 5, proposals | [`smc::Proposal`] |
+//! | eq. 8, ancestor weights | [`Transition::ancestor_log_weights`](dynamics::Transition::ancestor_log_weights), [`smc::conditional_filter`] |
+//! | section 4, FIC | [`dynamics::InducingBasis`] |
+//! | eq. 11 and 12, posterior of f | [`Transition::f_posterior`](dynamics::Transition::f_posterior) |
+//! | Algorithm 1 | [`mcmc::Chain::sweep`], [`mcmc::moves`] |
+//! | section 3.3.2, hyper-parameters | [`mcmc::slice_update`], [`mcmc::moves::HyperParameters`] |
 //!
-//! - [`record`]: what was measured
-//! - [`model`]: what is assumed, as plain data; validated into a [`Problem`]
+//! For users of models:
+//!
+//! - [`Sequence`], [`Record`]: measured outputs and inputs
+//! - [`model`]: the model as plain data, validated with a record into a [`Problem`]
+//! - [`mcmc`]: settings, chains, and sinks for their draws
+//! - [`posterior`]: predict, simulate, filter, smooth, compare, thin, distil
+//! - [`convergence`], [`diagnostics`]: summaries and warnings; R-hat and effective sample sizes
 //! - [`formula`]: functions as text
-//! - [`kernel`], [`function`], [`sensor`], [`initial`]: the parts of a model with numbers
-//! - [`dynamics`]: priors over f, for all particles of a filter at once
-//! - [`smc`]: particle filters
-//! - [`mcmc`]: sweeps, chains, starts, sinks
-//! - [`posterior`]: predict, simulate, filter, compare, thin, distil
-//! - [`convergence`]: what to make of a run, in words
-//! - [`diagnostics`]: R-hat, effective sample sizes, update rates
-//! - [`linalg`], [`points`], [`scaling`], [`random`]: what these stand on
+//! - [`conformance`]: checks for kernels and sensors of your own
+//!
+//! For developers of methods, the parts with numbers: [`kernel`], [`function`], [`sensor`], [`dynamics`],
+//! [`state_space`], [`smc`], [`mcmc::moves`], and beneath them [`linalg`], [`scaling`] and [`random`].
 
 pub mod conformance;
 pub mod convergence;
 pub mod diagnostics;
 pub mod dynamics;
-pub mod error;
+mod error;
 pub mod formula;
 pub mod function;
-pub(crate) mod identity;
-pub mod initial;
+mod identity;
+mod initial;
 pub mod kernel;
 pub mod linalg;
 pub mod mcmc;
 pub mod model;
-pub mod points;
+mod points;
 pub mod posterior;
 pub mod random;
-pub mod record;
+mod record;
 pub mod scaling;
 pub mod sensor;
 pub mod smc;
@@ -89,15 +90,10 @@ pub use error::Error;
 pub use function::StateFunction;
 pub use initial::InitialDensity;
 pub use kernel::Kernel;
-pub use mcmc::chains::{ChainPlan, Progress, RunReport, sample, sample_chains};
-pub use mcmc::settings::Settings;
-pub use mcmc::sink::{Draw, MemorySink, Phase, Sink};
-pub use mcmc::start::prepare;
-pub use model::compile::Problem;
-pub use model::functions::Functions;
-pub use model::kernel::KernelSpec;
-pub use model::prior::{Prior, PriorDensity};
-pub use model::spec::Model;
+pub use mcmc::{
+    ChainPlan, Draw, MemorySink, Phase, Progress, RunReport, Settings, Sink, prepare, sample, sample_chains,
+};
+pub use model::{Functions, KernelSpec, Model, Prior, PriorDensity, Problem};
 pub use points::Points;
 pub use posterior::Posterior;
 pub use record::{Record, Sequence};

@@ -2,7 +2,7 @@
 
 use crate::dynamics::block::Pairs;
 use crate::dynamics::transition::Transition;
-use crate::initial::BoundInitial;
+pub use crate::initial::BoundInitial;
 use crate::points::Points;
 use crate::record::Sequence;
 use crate::sensor::BoundSensor;

@@ -8,23 +8,16 @@ mod plain;
 
 use std::sync::Arc;
 
-use gpssm::dynamics::basis::features::{Basis, BasisChoice};
-use gpssm::dynamics::basis::fourier::FourierChoice;
-use gpssm::dynamics::gp::Gaussian;
-use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
+use gpssm::dynamics::{Basis, BasisChoice, FourierChoice, FunctionPrior, Gaussian, ProcessNoise, Transition};
 use gpssm::function::ScalarFunction;
-use gpssm::kernel::{Kernel, Shape};
-use gpssm::kernel::{MATERN32, PERIODIC, RATIONAL_QUADRATIC, SQUARED_EXPONENTIAL};
-use gpssm::mcmc::settings::StartSettings;
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::mcmc::start::prepare;
-use gpssm::mcmc::sweep::{Chain, ChainState};
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::spec::{Predictor, TransitionSpec};
+use gpssm::kernel::{MATERN32, PERIODIC, RATIONAL_QUADRATIC, SQUARED_EXPONENTIAL, Shape};
+use gpssm::mcmc::{Chain, ChainDraws, ChainState, StartSettings};
+use gpssm::model::{DynamicsSpec, InducingSpec, Mode, Predictor, TransitionSpec};
 use gpssm::random::{Purpose, stream};
-use gpssm::smc::filter::FilterOptions;
+use gpssm::smc::FilterOptions;
 use gpssm::{
-    Functions, KernelSpec, MemorySink, Model, Points, Problem, RunReport, Sequence, Settings, sample,
+    Functions, Kernel, KernelSpec, MemorySink, Model, Points, Problem, RunReport, Sequence, Settings,
+    prepare, sample,
 };
 use gpssm_dev::dense::{cholesky, dot, log_gaussian, whiten};
 use gpssm_dev::normal;
@@ -351,7 +344,7 @@ fn line_record(length: usize) -> Sequence {
 }
 
 /// One sweep of a model with one observed state and fixed inducing inputs.
-fn sweep_info(inducing: Rows, length: usize) -> gpssm::mcmc::sweep::SweepInfo {
+fn sweep_info(inducing: Rows, length: usize) -> gpssm::mcmc::SweepInfo {
     let dynamics = DynamicsSpec::Fic { inducing: InducingSpec::Given(inducing), mode: Mode::Collapsed };
     let model = Model { dynamics, ..Model::observed(1, 0) };
     let problem = Problem::new(model, &Functions::new(), line_record(length).into()).unwrap();

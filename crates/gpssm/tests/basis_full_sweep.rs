@@ -8,18 +8,15 @@ mod paired;
 #[path = "finite_basis/plain.rs"]
 mod plain;
 
-use gpssm::dynamics::transition::FunctionPrior;
+use gpssm::dynamics::FunctionPrior;
 use gpssm::kernel::{MATERN52, SQUARED_EXPONENTIAL};
 use gpssm::mcmc::moves::HyperParameters;
-use gpssm::mcmc::slice::WidthAdaptation;
-use gpssm::mcmc::sweep::{Chain, ChainState, SweepInfo};
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
-    TransitionSpec,
+use gpssm::mcmc::{Chain, ChainState, SweepInfo, WidthAdaptation};
+use gpssm::model::{
+    DynamicsSpec, FunctionSpec, InducingSpec, InitialSpec, Mode, Predictor, ProcessNoiseSpec, ScalePrior,
+    SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec,
 };
-use gpssm::smc::filter::{FilterOptions, conditional_filter};
+use gpssm::smc::{FilterOptions, conditional_filter};
 use gpssm::state_space::SharedPairs;
 use gpssm::{Functions, KernelSpec, Model, Prior, Problem, Sequence};
 use gpssm_dev::normal;

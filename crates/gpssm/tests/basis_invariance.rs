@@ -16,21 +16,16 @@ mod paired;
 #[path = "finite_basis/plain.rs"]
 mod plain;
 
-use gpssm::dynamics::transition::{FunctionPrior, Transition};
-use gpssm::initial::BoundInitial;
+use gpssm::dynamics::{FunctionPrior, Transition};
 use gpssm::kernel::{Descriptor, LINEAR, MATERN32, SQUARED_EXPONENTIAL};
 use gpssm::mcmc::moves::{States, Weights};
-use gpssm::mcmc::sweep::{Chain, ChainState, SweepInfo};
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
-    TransitionSpec, Value,
+use gpssm::mcmc::{Chain, ChainState, SweepInfo};
+use gpssm::model::{
+    DynamicsSpec, FunctionSpec, InducingSpec, InitialSpec, Mode, Predictor, ProcessNoiseSpec, ScalePrior,
+    SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec, Value,
 };
-use gpssm::smc::filter::{FilterOptions, conditional_filter};
-use gpssm::smc::proposal::Proposal;
-use gpssm::smc::resampling::Resampling;
-use gpssm::state_space::{SharedPairs, StateSpace};
+use gpssm::smc::{FilterOptions, Proposal, Resampling, conditional_filter};
+use gpssm::state_space::{BoundInitial, SharedPairs, StateSpace};
 use gpssm::{Functions, KernelSpec, Model, Prior, Problem, Sequence};
 use gpssm_dev::dense::{cholesky, dot, log_gaussian, whiten};
 use gpssm_dev::normal;

@@ -1,11 +1,9 @@
 //! The cold start through its public interface: what it estimates on the way, and whether it finds the right signs.
 
-use gpssm::mcmc::start::{Start, find_start};
-use gpssm::model::orientation::orient;
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
-    TransitionSpec, Value,
+use gpssm::mcmc::{Start, find_start};
+use gpssm::model::{
+    FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, ScalePrior, SensorNoiseSpec, SensorSpec,
+    StateSpec, TransitionSpec, Value, orient,
 };
 use gpssm::{Functions, Model, Prior, Problem, Record, Sequence, Settings};
 use gpssm_dev::benchmark;
@@ -142,10 +140,8 @@ fn signs_are_found_on_the_benchmark() {
 fn a_start_depends_on_seed_and_chain_alone() {
     let (_, problem) = benchmark(5, 60);
     let settings = Settings { seed: 3, ..Settings::default() };
-    let settings = Settings {
-        start: gpssm::mcmc::settings::StartSettings { restarts: 4, particles: Some(50) },
-        ..settings
-    };
+    let settings =
+        Settings { start: gpssm::mcmc::StartSettings { restarts: 4, particles: Some(50) }, ..settings };
     let start = start_of(&problem, &settings, 1);
     let again = start_of(&problem, &settings, 1);
     assert_eq!((&start.state, start.log_marginal_likelihood), (&again.state, again.log_marginal_likelihood));

@@ -1,13 +1,11 @@
 //! Formulas in a model: the same draws as user functions, names, messages, and draws of outputs.
 
-use gpssm::mcmc::settings::StartSettings;
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::model::names::Names;
-use gpssm::model::spec::{
-    FunctionRef, FunctionSpec, Predictor, SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec,
+use gpssm::mcmc::{ChainDraws, StartSettings};
+use gpssm::model::{
+    FunctionRef, FunctionSpec, Names, Orientation, Predictor, SensorNoiseSpec, SensorSpec, StateSpec,
+    Symmetry, TransitionSpec,
 };
-use gpssm::model::symmetry::{Orientation, Symmetry};
-use gpssm::sensor::support::OutputSupport;
+use gpssm::sensor::OutputSupport;
 use gpssm::{
     Error, Functions, KernelSpec, MemorySink, Model, Points, Prior, Problem, SensorDensity, Sequence,
     Settings, sample,

@@ -14,11 +14,10 @@
 
 use std::sync::Arc;
 
-use gpssm::Points;
-use gpssm::dynamics::basis::features::BasisChoice;
-use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
+use gpssm::dynamics::{BasisChoice, FunctionPrior, ProcessNoise, Transition};
 use gpssm::function::ScalarFunction;
-use gpssm::kernel::{Kernel, Shape};
+use gpssm::kernel::Shape;
+use gpssm::{Kernel, Points};
 use gpssm_dev::oracle::{self, Case};
 
 fn transition(case: &Case, noise: ProcessNoise) -> Transition {

@@ -12,10 +12,10 @@
 //! - `one_step_is_f_plus_noise`: one-step covariance with a tenth of Q; posterior covariance of f with Q;
 //!   0.9 Q in K~; cross-covariance ordered (dimension, time)
 
-use gpssm::dynamics::gp::Gaussian;
-use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
+use gpssm::Kernel;
+use gpssm::dynamics::{FunctionPrior, Gaussian, ProcessNoise, Transition};
 use gpssm::function::ScalarFunction;
-use gpssm::kernel::{Kernel, Shape};
+use gpssm::kernel::Shape;
 use gpssm::linalg::small;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -49,9 +49,8 @@ mod invariance {
     pub mod user;
 }
 
-use gpssm::initial::BoundInitial;
-use gpssm::smc::filter::{FilterOutcome, conditional_filter};
-use gpssm::state_space::SharedPairs;
+use gpssm::smc::{FilterOutcome, conditional_filter};
+use gpssm::state_space::{BoundInitial, SharedPairs};
 use invariance::cases::{
     Case, LONG, all_cases, lag_cases, main_cases, named, sensor_cases, shape_cases, shortlist_cases,
     transition_cases,

@@ -10,16 +10,12 @@ mod reference;
 #[path = "reference/slope_mixture.rs"]
 mod slope_mixture;
 
-use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
+use gpssm::dynamics::{FunctionPrior, ProcessNoise, Transition};
 use gpssm::function::ScalarFunction;
-use gpssm::initial::BoundInitial;
-use gpssm::kernel::Kernel;
-use gpssm::record::Sequence;
-use gpssm::sensor::BoundSensor;
-use gpssm::sensor::linear_gaussian::{LinearGaussian, SensorNoise};
-use gpssm::smc::filter::{FilterOptions, conditional_filter, particle_filter};
-use gpssm::smc::resampling::Resampling;
-use gpssm::state_space::{SharedPairs, StateSpace};
+use gpssm::sensor::{BoundSensor, LinearGaussian, SensorNoise};
+use gpssm::smc::{FilterOptions, Resampling, conditional_filter, particle_filter};
+use gpssm::state_space::{BoundInitial, SharedPairs, StateSpace};
+use gpssm::{Kernel, Sequence};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;

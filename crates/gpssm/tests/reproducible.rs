@@ -3,11 +3,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gpssm::mcmc::settings::StartSettings;
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::mcmc::sweep::{Chain, ChainState};
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{SensorNoiseSpec, SensorSpec};
+use gpssm::mcmc::{Chain, ChainDraws, ChainState, StartSettings};
+use gpssm::model::{ScalePrior, SensorNoiseSpec, SensorSpec};
 use gpssm::{
     ChainPlan, Draw, Error, Functions, MemorySink, Model, Phase, Prior, Problem, Record, Sequence, Settings,
     Sink, sample, sample_chains,

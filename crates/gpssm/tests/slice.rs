@@ -4,7 +4,7 @@
 //! Invariance is tested from an exact start: x is drawn from the target, some updates are made,
 //! and the result must follow the target again (one-sample Kolmogorov-Smirnov test).
 
-use gpssm::mcmc::slice::{SliceLimits, SliceOutcome, WidthAdaptation, slice_update};
+use gpssm::mcmc::{SliceLimits, SliceOutcome, WidthAdaptation, slice_update};
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_distr::{Distribution, Gamma, StandardNormal};

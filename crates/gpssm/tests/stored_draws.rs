@@ -13,13 +13,11 @@ use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex};
 
 use gpssm::linalg::instruction_set;
-use gpssm::mcmc::settings::StartSettings;
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec, Value,
+use gpssm::mcmc::StartSettings;
+use gpssm::model::{
+    DynamicsSpec, FunctionSpec, InducingSpec, Mode, Orientation, Predictor, ProcessNoiseSpec, ScalePrior,
+    SensorNoiseSpec, SensorSpec, StateSpec, Symmetry, TransitionSpec, Value,
 };
-use gpssm::model::symmetry::{Orientation, Symmetry};
 use gpssm::{Draw, Error, Functions, Model, Prior, Problem, Record, Sequence, Settings, Sink, sample};
 use serde::{Deserialize, Serialize};
 

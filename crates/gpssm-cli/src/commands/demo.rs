@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use gpssm::posterior::Posterior;
+use gpssm::Posterior;
 use gpssm_io::config::RunFile;
 use gpssm_io::fit::{Fit, LoadedRun};
 

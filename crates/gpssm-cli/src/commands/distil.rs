@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gpssm::posterior::distil::DistilOptions;
-use gpssm::posterior::thin::ThinMethod;
+use gpssm::posterior::{DistilOptions, ThinMethod};
 use serde_json::json;
 
 use crate::commands::fit::make_way_for_file;

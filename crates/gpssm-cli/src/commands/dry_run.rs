@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use gpssm::mcmc::Chain;
 use gpssm::mcmc::moves::select;
-use gpssm::mcmc::sweep::Chain;
 use gpssm::{Error, Problem, Settings, prepare};
 use gpssm_io::config::Run;
 use gpssm_io::describe;
@@ -28,7 +28,7 @@ fn seconds_per_sweep(problem: &Problem, settings: &Settings) -> Result<Option<f6
     quick.start.restarts = 1;
     quick.start.particles = Some(50);
     let problem = prepare(problem, &quick)?;
-    let Some(start) = gpssm::mcmc::start::find_start(&problem, &quick, 0, &mut |_, _| true)? else {
+    let Some(start) = gpssm::mcmc::find_start(&problem, &quick, 0, &mut |_, _| true)? else {
         return Ok(None);
     };
     let moves = select(&settings.moves, settings.narx, &problem);

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use gpssm::posterior::simulate::Simulation;
+use gpssm::posterior::Simulation;
 use gpssm::{Record, Sequence};
 use gpssm_identify::{Calibration, ScoreOptions, ScoreReport};
 use gpssm_io::auto;

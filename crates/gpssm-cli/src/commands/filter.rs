@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gpssm::posterior::online::OnlineOptions;
+use gpssm::posterior::OnlineOptions;
 
 use crate::failure::Failure;
 use crate::fitted::{DrawArgs, Fitted, IntervalTable, RecordArgs, check_room, warn};

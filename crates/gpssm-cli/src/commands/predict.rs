@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpssm::Points;
-use gpssm::posterior::online::OnlineOptions;
-use gpssm::posterior::predict::Target;
+use gpssm::posterior::{OnlineOptions, Target};
 use gpssm_io::table::{Columns, read_record};
 
 use crate::failure::Failure;

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gpssm::posterior::compare::compare as rank;
-use gpssm::posterior::online::OnlineOptions;
+use gpssm::posterior::{OnlineOptions, compare as rank};
 use gpssm_identify::score::Scores;
 use gpssm_identify::{Calibration, ScoreOptions, ScoreReport, ScoreTask};
 use gpssm_io::table::Data;

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gpssm::posterior::online::OnlineOptions;
-use gpssm::posterior::simulate::{SimulateOptions, Simulation, simulate_prior};
+use gpssm::posterior::{OnlineOptions, SimulateOptions, Simulation, simulate_prior};
 use gpssm::{Sequence, prepare};
 use gpssm_identify::{FreeRunOptions, Start};
 use gpssm_io::config::RunFile;

@@ -24,9 +24,7 @@ mod trial;
 use crate::calibration::Calibration;
 use crate::layout::Layout;
 use gpssm::kernel::{CONSTANT, LINEAR, SQUARED_EXPONENTIAL};
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{Predictor, SensorNoiseSpec, SensorSpec};
+use gpssm::model::{DynamicsSpec, InducingSpec, Mode, Predictor, ScalePrior, SensorNoiseSpec, SensorSpec};
 use gpssm::{KernelSpec, Prior, Record, Sequence};
 
 /// A model that may be chosen.

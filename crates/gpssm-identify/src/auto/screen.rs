@@ -1,6 +1,6 @@
 //! Dead time and sampling of a record, by linear least squares.
 
-use gpssm::linalg::least_squares::least_squares;
+use gpssm::linalg::least_squares;
 use gpssm::{Record, Sequence};
 
 /// Longest dead time that is looked for.

@@ -2,12 +2,9 @@
 
 use crate::baseline::Baseline;
 use crate::score::baseline_scores;
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec};
-use gpssm::model::spec::{SensorSpec, TransitionSpec};
-use gpssm::posterior::Posterior;
-use gpssm::posterior::online::OnlineOptions;
-use gpssm::posterior::simulate::SimulateOptions;
-use gpssm::{Functions, MemorySink, Model, Problem, Record, Sequence, Settings, sample};
+use gpssm::model::{DynamicsSpec, InducingSpec, SensorSpec, TransitionSpec};
+use gpssm::posterior::{OnlineOptions, SimulateOptions};
+use gpssm::{Functions, MemorySink, Model, Posterior, Problem, Record, Sequence, Settings, sample};
 
 use super::{Candidate, Trial, calibrate, dynamics, exact_sensor, screen};
 use crate::calibration::Calibration;

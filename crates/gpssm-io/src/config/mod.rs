@@ -49,9 +49,7 @@ mod write;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use gpssm::model::dynamics::DynamicsSpec;
-use gpssm::model::spec::{FunctionSpec, InitialSpec, ProcessNoiseSpec, SensorSpec};
-use gpssm::model::symmetry::Symmetry;
+use gpssm::model::{DynamicsSpec, FunctionSpec, InitialSpec, ProcessNoiseSpec, SensorSpec, Symmetry};
 use gpssm::{KernelSpec, Prior, Settings};
 use gpssm_identify::Calibration;
 use serde::{Deserialize, Deserializer, de};

@@ -1,9 +1,9 @@
 //! From a run file and a record to a problem.
 
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec};
-use gpssm::model::parameters::{Identity, Owner};
-use gpssm::model::spec::{FunctionSpec, Model, SensorSpec, StateSpec, TransitionSpec};
-use gpssm::{Functions, KernelSpec, Problem, Settings, formula};
+use gpssm::model::{
+    DynamicsSpec, FunctionSpec, Identity, InducingSpec, Owner, SensorSpec, StateSpec, TransitionSpec,
+};
+use gpssm::{Functions, KernelSpec, Model, Problem, Settings, formula};
 use gpssm_identify::Calibration;
 use thiserror::Error;
 
@@ -288,7 +288,7 @@ fn model(config: &ModelConfig, data: &Data) -> Result<Model, Wrong> {
 
 /// The noise that is asked for with the mean of lagged outputs.
 fn lagged_sensor(lagged: &SensorSpec, asked: &SensorSpec) -> SensorSpec {
-    use gpssm::model::spec::Predictor;
+    use gpssm::model::Predictor;
     match (lagged, asked) {
         (SensorSpec::Gaussian { mean, .. }, SensorSpec::Gaussian { mean: Predictor::States, noise }) => {
             SensorSpec::Gaussian { mean: mean.clone(), noise: noise.clone() }
@@ -355,7 +355,7 @@ fn names(model: &mut Model, config: &ModelConfig, data: &Data) {
 }
 
 /// Names of states and columns in a kernel become x1, u2, ...
-fn name_components(kernel: &mut KernelSpec, names: &gpssm::model::names::Names) {
+fn name_components(kernel: &mut KernelSpec, names: &gpssm::model::Names) {
     kernel.children_mut().iter_mut().for_each(|part| name_components(part, names));
     let Some(active) = kernel.active_mut() else { return };
     for name in active.iter_mut().flatten() {

@@ -320,13 +320,10 @@ fn orientation(node: Node, new: Writer) -> Result<Node, ReadError> {
 #[cfg(test)]
 mod tests {
     use gpssm::Prior;
-    use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-    use gpssm::model::prior::LogDensity;
-    use gpssm::model::scale_prior::ScalePrior;
-    use gpssm::model::spec::{
-        FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, Value,
+    use gpssm::model::{
+        DynamicsSpec, FunctionSpec, InducingSpec, InitialSpec, LogDensity, Mode, Orientation, Predictor,
+        ProcessNoiseSpec, ScalePrior, SensorNoiseSpec, SensorSpec, Symmetry, Value,
     };
-    use gpssm::model::symmetry::{Orientation, Symmetry};
     use serde::de::DeserializeOwned;
 
     use crate::config::read::read;

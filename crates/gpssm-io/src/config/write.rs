@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use gpssm::model::spec::TransitionSpec;
+use gpssm::model::TransitionSpec;
 use serde::Serialize;
 use toml::Value;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gpssm::mcmc::sink::{Draw, Phase};
-use gpssm::mcmc::sweep::ChainState;
+use gpssm::mcmc::ChainState;
+use gpssm::{Draw, Phase};
 
 use super::codec::{self, PADDING};
 use super::description::describe;

@@ -1,9 +1,8 @@
 //! What a store says about its run.
 
-use gpssm::dynamics::basis::features::BasisChoice;
-use gpssm::mcmc::sink::Phase;
-use gpssm::model::parameters::ParameterTable;
-use gpssm::{Points, Problem, Record, Settings};
+use gpssm::dynamics::BasisChoice;
+use gpssm::model::ParameterTable;
+use gpssm::{Phase, Points, Problem, Record, Settings};
 use serde_json::Value;
 
 use super::codec::{integers, numbers, texts};
@@ -18,7 +17,7 @@ pub(super) const FORMAT: &str = "gpssm run, version 2";
 /// A run that is to be stored.
 #[derive(Clone, Debug)]
 pub struct Description<'a> {
-    /// The problem, with its finite basis chosen if it has one (see [`gpssm::mcmc::start::prepare`]).
+    /// The problem, with its finite basis chosen if it has one (see [`gpssm::prepare`]).
     pub problem: &'a Problem,
     /// How it is sampled.
     pub settings: &'a Settings,

@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use gpssm::mcmc::sink::Phase;
-use gpssm::mcmc::sweep::ChainState;
+use gpssm::Phase;
+use gpssm::mcmc::ChainState;
 
 use super::codec::{self, PADDING};
 use super::description::describe;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gpssm::mcmc::sink::Phase;
+use gpssm::Phase;
 use serde_json::Value;
 
 use super::codec;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gpssm::mcmc::sink::Phase;
+use gpssm::Phase;
 
 use super::build::Building;
 use super::chain::encode_padded;

@@ -5,7 +5,7 @@
 //! | group | arrays |
 //! |---|---|
 //! | `posterior`, `warmup_posterior` | learned hyper-parameters (chain, draw, ...), such as `process_sd` (state), `sensor_sd` (output), `se_ell` (state, component); `x` (chain, draw, time, state) |
-//! | `sample_stats`, `warmup_sample_stats` | `lp` and every field of [`SweepInfo`](gpssm::mcmc::sweep::SweepInfo) (chain, draw); log p(y given x, theta) is `log_likelihood_total`, since ArviZ takes a `log_likelihood` for pointwise |
+//! | `sample_stats`, `warmup_sample_stats` | `lp` and every field of [`SweepInfo`](gpssm::mcmc::SweepInfo) (chain, draw); log p(y given x, theta) is `log_likelihood_total`, since ArviZ takes a `log_likelihood` for pointwise |
 //! | `observed_data` | `y` (time, output); NaN where nothing was measured |
 //! | `constant_data` | `u` (time, input), units (`x_shift`, `x_scale`, ...), the finite basis, first rows of sequences, hyper-parameters that are not learned |
 //!

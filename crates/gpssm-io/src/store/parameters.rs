@@ -1,6 +1,6 @@
 //! Theta as arrays with named dimensions, as ArviZ users expect them: `process_sd` (state), `se_ell` (state, component).
 
-use gpssm::model::parameters::{Identity, Index, Owner, Parameter, ParameterTable, Quantity, Unit};
+use gpssm::model::{Identity, Index, Owner, Parameter, ParameterTable, Quantity, Unit};
 use serde_json::Value;
 
 use super::tree::Attributes;

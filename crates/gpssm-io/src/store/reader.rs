@@ -4,13 +4,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gpssm::dynamics::basis::features::BasisChoice;
-use gpssm::dynamics::basis::fourier::FourierChoice;
-use gpssm::dynamics::basis::hilbert::HilbertChoice;
-use gpssm::mcmc::sink::{ChainDraws, Phase};
-use gpssm::mcmc::sweep::{ChainState, SweepInfo};
+use gpssm::dynamics::{BasisChoice, FourierChoice, HilbertChoice};
+use gpssm::mcmc::{ChainDraws, ChainState, SweepInfo};
 use gpssm::scaling::{Affine, Scaling};
-use gpssm::{Points, Record, Sequence};
+use gpssm::{Phase, Points, Record, Sequence};
 
 use super::codec::to_numbers;
 use super::error::StoreError;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
-use gpssm::mcmc::sink::Phase;
-use gpssm::mcmc::sweep::ChainState;
+use gpssm::Phase;
+use gpssm::mcmc::ChainState;
 
 use super::chain::{Buffer, Writer, encode_padded};
 use super::codec::PADDING;

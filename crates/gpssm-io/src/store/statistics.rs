@@ -1,6 +1,6 @@
 //! What happened in each sweep, as arrays.
 
-use gpssm::mcmc::sweep::SweepInfo;
+use gpssm::mcmc::SweepInfo;
 
 use super::tree::DataType;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpssm::mcmc::sink::{Draw, Phase, Sink};
+use gpssm::{Draw, Phase, Sink};
 
 use super::build::Building;
 use super::chain::Writer;
@@ -194,7 +194,7 @@ impl Store {
 }
 
 /// A chain's state; every number comes back to the last bit.
-pub(super) fn state_bytes(chain: u32, state: &gpssm::mcmc::sweep::ChainState) -> Result<Vec<u8>, StoreError> {
+pub(super) fn state_bytes(chain: u32, state: &gpssm::mcmc::ChainState) -> Result<Vec<u8>, StoreError> {
     let refuse = |message: String| StoreError::Draw { chain, message };
     let bytes = serde_json::to_vec(state).map_err(|error| refuse(error.to_string()))?;
     // JSON has no other way to write a number that is not finite.

@@ -3,11 +3,9 @@
 //! The factor of a draw is made, asked everything at once and dropped, so that memory does not grow with the
 //! number of draws.
 
-use gpssm::Points;
-use gpssm::dynamics::basis::features::BasisChoice;
-use gpssm::posterior::mixture::GaussianMixture;
-use gpssm::posterior::predict::{Prediction, Target};
-use gpssm::posterior::{Posterior, WeightedDraw};
+use gpssm::dynamics::BasisChoice;
+use gpssm::posterior::{GaussianMixture, Prediction, Target, WeightedDraw};
+use gpssm::{Points, Posterior};
 
 use super::statistics::{mean, quantile, sort, spaced};
 use super::{ReportInput, all_draws, scattered, some_draws};

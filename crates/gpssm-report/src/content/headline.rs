@@ -1,8 +1,7 @@
 //! What was fitted, in words.
 
 use gpssm::KernelSpec;
-use gpssm::model::dynamics::DynamicsSpec;
-use gpssm::model::spec::{ProcessNoiseSpec, SensorSpec, TransitionSpec};
+use gpssm::model::{DynamicsSpec, ProcessNoiseSpec, SensorSpec, TransitionSpec};
 
 use super::{ReportInput, count};
 

@@ -16,7 +16,7 @@ const STUCK: f64 = 0.1;
 /// For each chain, how often x_t changed from one draw to the next.
 fn update_rates(input: &ReportInput, s: usize) -> Vec<Vec<f64>> {
     let n_rows = input.problem.record().sequences()[s].n_rows();
-    let rate = |chain: &gpssm::mcmc::sink::ChainDraws| {
+    let rate = |chain: &gpssm::mcmc::ChainDraws| {
         let mut rate = UpdateRate::new(n_rows);
         for pair in chain.paths.windows(2) {
             // Shapes were checked with the input.

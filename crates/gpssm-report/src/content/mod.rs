@@ -23,7 +23,7 @@ pub(crate) mod statistics;
 pub(crate) mod transition;
 
 use gpssm::Problem;
-use gpssm::mcmc::sink::ChainDraws;
+use gpssm::mcmc::ChainDraws;
 
 use crate::Error;
 

@@ -1,7 +1,7 @@
 //! Hyper-parameters: a table, and traces, ranks and densities against priors.
 
 use gpssm::diagnostics::{Summary, summarise};
-use gpssm::model::parameters::{Coordinate, ParameterPrior};
+use gpssm::model::{Coordinate, ParameterPrior};
 use gpssm::random::{Purpose, stream};
 
 use super::statistics::{density, quantile, sort, spaced};

@@ -7,7 +7,7 @@
 
 use gpssm::Points;
 use gpssm::linalg::small;
-use gpssm::posterior::mixture::{standard_cdf, standard_quantile};
+use gpssm::posterior::{standard_cdf, standard_quantile};
 use gpssm::random::{Purpose, stream};
 use gpssm::sensor::BoundSensor;
 use rand::{RngExt, rngs::ChaCha8Rng};

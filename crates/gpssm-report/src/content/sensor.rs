@@ -1,7 +1,7 @@
 //! What a sensor shows of a state.
 
 use gpssm::Points;
-use gpssm::model::spec::{Predictor, SensorSpec, Value};
+use gpssm::model::{Predictor, SensorSpec, Value};
 use gpssm::scaling::Scaling;
 use gpssm::sensor::BoundSensor;
 use gpssm::sensor::family::Link;

@@ -111,7 +111,7 @@ fn panels(input: &ReportInput, s: usize) -> (Vec<Series>, usize) {
 
 /// Whether an output shows the state, be it through a function.
 fn shows_any(input: &ReportInput, d: usize) -> bool {
-    use gpssm::model::spec::{Predictor, Value};
+    use gpssm::model::{Predictor, Value};
     match input.problem.model().sensor.predictor() {
         Some(Predictor::States) => d < input.problem.model().n_y,
         Some(Predictor::Linear { c, .. }) => c.iter().any(|row| !matches!(row[d], Value::Known(0.0))),

@@ -86,7 +86,7 @@ pub(crate) fn spaced(low: f64, high: f64, n: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpssm::posterior::mixture::standard_quantile;
+    use gpssm::posterior::standard_quantile;
 
     fn is_split(sorted: &[f64]) -> bool {
         split(sorted).is_some()

@@ -1,6 +1,6 @@
 //! The learned transition function.
 
-use gpssm::model::spec::{FunctionSpec, TransitionSpec};
+use gpssm::model::{FunctionSpec, TransitionSpec};
 
 use super::functions::{Functions, MOST_MAPS, Map, Values};
 use super::statistics::LEVELS;

@@ -1,20 +1,29 @@
 //! Particle Gibbs with ancestor sampling over states and hyper-parameters (Algorithm 1 of the paper).
 //!
-//! - [`mod@slice`]: univariate slice sampling
+//! - `slice`: univariate slice sampling
 //! - `conditional`: p(theta_k | x, y) of one hyper-parameter at a time
-//! - [`conjugate`]: direct draws of sensor noise
+//! - `conjugate`: direct draws of sensor noise
 //! - [`moves`]: the steps of a sweep, one file for each
-//! - [`sweep`]: one sweep of a chain: a list of moves
-//! - [`start`]: the cold start
-//! - [`chains`]: several chains in threads; [`settings`], [`sink`]: how they run and where draws go
+//! - `sweep`: one sweep of a chain: a list of moves
+//! - `start`: the cold start
+//! - `chains`: several chains in threads; `settings`, `sink`: how they run and where draws go
 
-pub mod chains;
+pub(crate) mod chains;
 mod conditional;
-pub mod conjugate;
-pub mod gaussian_coordinates;
+pub(crate) mod conjugate;
+pub(crate) mod gaussian_coordinates;
 pub mod moves;
-pub mod settings;
-pub mod sink;
-pub mod slice;
-pub mod start;
-pub mod sweep;
+pub(crate) mod settings;
+pub(crate) mod sink;
+pub(crate) mod slice;
+pub(crate) mod start;
+pub(crate) mod sweep;
+
+pub use self::chains::{ChainPlan, ChainReport, Progress, RunReport, sample, sample_chains};
+pub use self::conjugate::{draw_covariance, draw_variance};
+pub use self::gaussian_coordinates::Anchor;
+pub use self::settings::{Settings, StartAt, StartSettings};
+pub use self::sink::{ChainDraws, Draw, MemorySink, Phase, Sink};
+pub use self::slice::{SliceLimits, SliceOutcome, WidthAdaptation, slice_update};
+pub use self::start::{Start, find_start, prepare};
+pub use self::sweep::{Chain, ChainState, SweepInfo};

@@ -1,39 +1,46 @@
 //! Using what was learned: weighted draws (theta, x_{0:T}), each a Gaussian process posterior of f, together a
 //! mixture (section 5 of the paper, eq. 11 and 12).
 //!
-//! - [`Posterior`]: the draws, and the factors that turn them into functions
-//! - [`predict`]: f and the next state at given points
-//! - [`simulate`]: free runs under new inputs, one function along each path; data from the prior
-//! - [`online`]: filtering, one observation at a time
-//! - [`filter`]: whole records: filtered and smoothed states, predictions k steps ahead
-//! - [`compare`]: which of several models predicts a record best; `density`: log densities of outputs under simulations
-//! - `mean_function`: the mean function alone, for comparison
-//! - [`thin`]: fewer draws; [`distil`], [`distilled`]: one sparse Gaussian process in place of all
-//! - [`ensemble`]: bands, CRPS and PIT of samples
-//! - `function`, `paths`, `features`, `drawn`: the posterior of f given one draw, and functions drawn from it
-//! - [`mixture`]: moments, quantiles, density and CRPS of a mixture of Gaussians
-//! - [`warning`]: what a user should know of a result
+//! - [`Posterior`]: the draws, with methods that predict, simulate, filter, smooth, thin and distil
+//! - [`OnlineFilter`]: filtering, one observation at a time
+//! - [`simulate_prior`]: data from the prior
+//! - [`compare()`]: which of several models predicts a record best
+//! - [`Distilled`]: one sparse Gaussian process in place of all draws
+//! - [`Ensemble`], [`GaussianMixture`]: quantiles, CRPS and PIT of samples; moments, quantiles, density and CRPS of a mixture
+//! - [`Warning`]: what a user should know of a result
 //!
 //! Everything is in original units, deterministic given its seed, and carries its uncertainty.
 
-pub mod compare;
+pub(crate) mod compare;
 mod density;
-pub mod distil;
-pub mod distilled;
+pub(crate) mod distil;
+pub(crate) mod distilled;
 pub(crate) mod drawn;
-pub mod ensemble;
+pub(crate) mod ensemble;
 pub(crate) mod features;
-pub mod filter;
+pub(crate) mod filter;
 pub(crate) mod function;
 mod mean_function;
-pub mod mixture;
+pub(crate) mod mixture;
 pub(crate) mod observe;
-pub mod online;
+pub(crate) mod online;
 pub(crate) mod paths;
-pub mod predict;
-pub mod simulate;
-pub mod thin;
-pub mod warning;
+pub(crate) mod predict;
+pub(crate) mod simulate;
+pub(crate) mod thin;
+pub(crate) mod warning;
+
+pub use self::compare::{Ranked, compare};
+pub use self::distil::{DistilLoss, DistilOptions};
+pub use self::distilled::{Distilled, DistilledFunction, DistilledState, SparseFunction};
+pub use self::ensemble::{Ensemble, Intervals, crps, quantile};
+pub use self::filter::{Filtered, HorizonPrediction, Smoothed};
+pub use self::mixture::{GaussianMixture, standard_cdf, standard_quantile};
+pub use self::online::{Estimate, OnlineFilter, OnlineOptions};
+pub use self::predict::{Prediction, Target};
+pub use self::simulate::{Initial, SimulateOptions, Simulation, prior_theta, simulate_prior};
+pub use self::thin::{ThinLoss, ThinMethod, kernel_herding};
+pub use self::warning::Warning;
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,17 +1,21 @@
 //! Sensors p(y_t | x_t, u_t, theta_y) with numbers for their parameters (eq. 2c).
 //!
-//! - [`linear_gaussian`]: y = C x + D u + e, the sensor that admits the fully adapted filter
+//! - [`LinearGaussian`]: y = C x + D u + e, the sensor that admits the fully adapted filter
 //! - `adapter`: its posterior of a Gaussian state
 //! - [`family`]: distributions of an output given its predictor
-//! - [`formula`]: a sensor given by a formula for its log density
-//! - [`support`]: where an output can lie
+//! - [`FormulaSensor`]: a sensor given by a formula for its log density
+//! - [`OutputSupport`]: where an output can lie
 //! - [`BoundSensor`]: every sensor, as the filters and the hyper-parameter updates see it
 
 pub(crate) mod adapter;
 pub mod family;
-pub mod formula;
-pub mod linear_gaussian;
-pub mod support;
+pub(crate) mod formula;
+pub(crate) mod linear_gaussian;
+pub(crate) mod support;
+
+pub use self::formula::FormulaSensor;
+pub use self::linear_gaussian::{LinearGaussian, SensorNoise};
+pub use self::support::OutputSupport;
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +26,6 @@ use crate::function::ScalarFunction;
 use crate::points::Points;
 use crate::scaling::Scaling;
 use family::{Family, GAUSSIAN};
-use linear_gaussian::LinearGaussian;
 
 /// A sensor supplied by the user. It always sees original units, and many points at once.
 pub trait SensorDensity: Send + Sync {

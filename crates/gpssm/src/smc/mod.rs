@@ -1,11 +1,15 @@
 //! Sequential Monte Carlo: the particle filter, and the conditional one with ancestor sampling.
 //!
 //! - `weights`: normalised weights from logarithms
-//! - [`resampling`]: multinomial and systematic, free and conditional on one ancestor
-//! - [`proposal`]: bootstrap, fully adapted, shortlist
-//! - [`filter`]: one pass over a sequence (section 3.2 of the paper; with a reference, Algorithm 1 step b)
+//! - [`Resampling`]: multinomial and systematic, free and conditional on one ancestor
+//! - [`Proposal`]: bootstrap, fully adapted, shortlist
+//! - [`particle_filter`], [`conditional_filter`]: one pass over a sequence (section 3.2 of the paper; with a reference, Algorithm 1 step b)
 
-pub mod filter;
-pub mod proposal;
-pub mod resampling;
+pub(crate) mod filter;
+pub(crate) mod proposal;
+pub(crate) mod resampling;
 pub(crate) mod weights;
+
+pub use self::filter::{FilterError, FilterOptions, FilterOutcome, conditional_filter, particle_filter};
+pub use self::proposal::Proposal;
+pub use self::resampling::Resampling;

@@ -1,7 +1,7 @@
 //! A full covariance with an inverse-Wishart prior, and missing components.
 
-use gpssm::mcmc::conjugate::draw_covariance;
-use gpssm::model::covariance_prior::CovariancePrior;
+use gpssm::mcmc::draw_covariance;
+use gpssm::model::CovariancePrior;
 use gpssm_dev::dense::{log_determinant, log_gaussian_factored, lower_times, times_transposed};
 use gpssm_dev::normal;
 use rand::RngExt;

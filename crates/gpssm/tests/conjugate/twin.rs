@@ -1,6 +1,6 @@
 //! The slow version of the inverse-Wishart update, with its planted bugs.
 
-use gpssm::model::covariance_prior::CovariancePrior;
+use gpssm::model::CovariancePrior;
 use gpssm_dev::dense::{cholesky, lower_times};
 use gpssm_dev::normal;
 use rand::rngs::ChaCha8Rng;

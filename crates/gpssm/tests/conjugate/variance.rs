@@ -1,7 +1,7 @@
 //! A variance with an inverse-gamma prior.
 
 use gpssm::Prior;
-use gpssm::mcmc::conjugate::draw_variance;
+use gpssm::mcmc::draw_variance;
 use rand_distr::{Distribution, Gamma};
 use statrs::function::gamma::checked_gamma_ur;
 use std::f64::consts::PI;

@@ -1,6 +1,6 @@
 //! Records that are short, empty, constant or wrong.
 
-use gpssm::model::spec::{Predictor, SensorSpec};
+use gpssm::model::{Predictor, SensorSpec};
 use gpssm::{Error, Model, Record, Sequence, Settings};
 
 use crate::{assert_no_nan, assert_refused, assert_runs, problem, process_sd, record, run, sensor_sd, short};

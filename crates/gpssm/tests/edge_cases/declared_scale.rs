@@ -2,11 +2,10 @@
 //! given, the draws are the same with and without it.
 
 use gpssm::kernel::SQUARED_EXPONENTIAL;
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
-    TransitionSpec, Value,
+use gpssm::mcmc::ChainDraws;
+use gpssm::model::{
+    FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, ScalePrior, SensorNoiseSpec, SensorSpec,
+    StateSpec, TransitionSpec, Value,
 };
 use gpssm::{KernelSpec, Model, Prior, Sequence};
 

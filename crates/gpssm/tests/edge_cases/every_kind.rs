@@ -1,12 +1,11 @@
 //! Every family of sensor and every kind of kernel, prior and transition, end to end.
 
 use gpssm::kernel::{CONSTANT, KERNELS, LINEAR, MATERN32, MATERN52, PERIODIC, SQUARED_EXPONENTIAL};
-use gpssm::model::covariance_prior::CovariancePrior;
-use gpssm::model::spec::{
-    FunctionSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec, Value,
+use gpssm::model::{
+    CovariancePrior, FunctionSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
+    TransitionSpec, Value,
 };
-use gpssm::smc::proposal::Proposal;
-use gpssm::smc::resampling::Resampling;
+use gpssm::smc::{Proposal, Resampling};
 use gpssm::{KernelSpec, Model, Prior, Record, Sequence, Settings};
 
 use crate::{assert_runs, record, short};
@@ -88,7 +87,7 @@ fn every_noise_and_transition_runs() {
     let full = |prior| SensorSpec::Gaussian { mean: Predictor::States, noise: SensorNoiseSpec::Full(prior) };
     let lkj = || CovariancePrior::Lkj {
         eta: 1.5,
-        sd: vec![gpssm::model::scale_prior::ScalePrior::on_sd(Prior::HalfNormal { sd: 1.0 }); 2],
+        sd: vec![gpssm::model::ScalePrior::on_sd(Prior::HalfNormal { sd: 1.0 }); 2],
     };
     let observed = || Model::observed(2, 0);
     let models = [

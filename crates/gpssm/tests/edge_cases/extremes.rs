@@ -1,9 +1,8 @@
 //! Numbers at the ends of the range.
 
 use gpssm::kernel::{Descriptor, MATERN12, MATERN52, SQUARED_EXPONENTIAL};
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionSpec, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec,
+use gpssm::model::{
+    FunctionSpec, ProcessNoiseSpec, ScalePrior, SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec,
 };
 use gpssm::{KernelSpec, Model};
 

@@ -1,6 +1,6 @@
 //! Models that cannot be started, or fail in the middle.
 
-use gpssm::model::spec::{
+use gpssm::model::{
     FunctionRef, FunctionSpec, InitialSpec, Predictor, SensorSpec, StateSpec, TransitionSpec,
 };
 use gpssm::{

@@ -11,10 +11,8 @@ mod standardised;
 mod symmetries;
 mod units;
 
-use gpssm::mcmc::settings::StartSettings;
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec};
+use gpssm::mcmc::{ChainDraws, StartSettings};
+use gpssm::model::{Predictor, ProcessNoiseSpec, ScalePrior, SensorNoiseSpec, SensorSpec};
 use gpssm::{Error, Functions, MemorySink, Model, Prior, Problem, Record, Sequence, Settings, sample};
 
 /// A short run.

@@ -1,12 +1,10 @@
 //! Every error says what is wrong and where.
 
 use gpssm::kernel::{LINEAR, SQUARED_EXPONENTIAL};
-use gpssm::linalg::dense::NotPositiveDefinite;
-use gpssm::model::covariance_prior::CovariancePrior;
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
-    StateSpec, TransitionSpec, Value,
+use gpssm::linalg::NotPositiveDefinite;
+use gpssm::model::{
+    CovariancePrior, FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, ScalePrior,
+    SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec, Value,
 };
 use gpssm::{Error, KernelSpec, Model, Prior, Sequence};
 

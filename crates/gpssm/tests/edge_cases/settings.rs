@@ -1,8 +1,8 @@
 //! Settings that cannot be run.
 
-use gpssm::mcmc::settings::StartSettings;
-use gpssm::model::spec::{FunctionSpec, Predictor, SensorSpec, StateSpec, TransitionSpec};
-use gpssm::smc::proposal::Proposal;
+use gpssm::mcmc::StartSettings;
+use gpssm::model::{FunctionSpec, Predictor, SensorSpec, StateSpec, TransitionSpec};
+use gpssm::smc::Proposal;
 use gpssm::{Error, MemorySink, Model, Phase, Progress, Settings, sample};
 
 use crate::{assert_finite, problem, record, run, short};

@@ -2,12 +2,10 @@
 //! units, with and without it. (The linear kernel and the zero mean are excepted: they are about the middle of the data.)
 
 use gpssm::kernel::{CONSTANT, MATERN32, PERIODIC, RATIONAL_QUADRATIC, SQUARED_EXPONENTIAL};
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::model::covariance_prior::CovariancePrior;
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
-    StateSpec, TransitionSpec, Value,
+use gpssm::mcmc::ChainDraws;
+use gpssm::model::{
+    CovariancePrior, FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, ScalePrior,
+    SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec, Value,
 };
 use gpssm::{Functions, KernelSpec, Model, Points, Prior, Problem, Sequence};
 

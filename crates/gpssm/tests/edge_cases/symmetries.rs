@@ -1,13 +1,10 @@
 //! Declared sign changes: refused where they do not hold, oriented where they do.
 
 use gpssm::kernel::{CONSTANT, MATERN12};
-use gpssm::model::covariance_prior::CovariancePrior;
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
-    StateSpec, TransitionSpec, Value,
+use gpssm::model::{
+    CovariancePrior, FunctionRef, FunctionSpec, InitialSpec, Orientation, Predictor, ProcessNoiseSpec,
+    ScalePrior, SensorNoiseSpec, SensorSpec, StateSpec, Symmetry, TransitionSpec, Value,
 };
-use gpssm::model::symmetry::{Orientation, Symmetry};
 use gpssm::{Error, Functions, KernelSpec, Model, Points, Prior, Problem, Sequence, Settings};
 
 use crate::{assert_finite, record, run, short};

@@ -1,7 +1,7 @@
 //! Units: results do not depend on those in which the record is written.
 
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::model::spec::{Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec};
+use gpssm::mcmc::ChainDraws;
+use gpssm::model::{Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec};
 use gpssm::{Model, Problem, Sequence, Settings};
 
 use crate::{assert_finite, problem, run, short};

@@ -4,11 +4,9 @@
 use std::f64::consts::PI;
 use std::sync::Arc;
 
-use gpssm::Points;
-use gpssm::dynamics::basis::features::BasisChoice;
-use gpssm::dynamics::basis::hilbert::HilbertChoice;
-use gpssm::dynamics::transition::Transition;
-use gpssm::kernel::{Kernel, Shape};
+use gpssm::dynamics::{BasisChoice, HilbertChoice, Transition};
+use gpssm::kernel::Shape;
+use gpssm::{Kernel, Points};
 use gpssm_dev::dense::{cholesky, dot, log_gaussian, whiten};
 use gpssm_dev::normal;
 use gpssm_dev::reference::{function_value, kernel_value, named, radial};

@@ -1,14 +1,10 @@
 //! Models whose full sweeps are tested: every kind of hyper-parameter and every way it is drawn.
 
 use gpssm::kernel::SQUARED_EXPONENTIAL;
-use gpssm::model::covariance_prior::CovariancePrior;
-use gpssm::model::parameters::ParameterTable;
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionRef, FunctionSpec, InitialSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec,
-    StateSpec, TransitionSpec, Value,
+use gpssm::model::{
+    CovariancePrior, FunctionRef, FunctionSpec, InitialSpec, Orientation, ParameterTable, Predictor,
+    ProcessNoiseSpec, ScalePrior, SensorNoiseSpec, SensorSpec, StateSpec, Symmetry, TransitionSpec, Value,
 };
-use gpssm::model::symmetry::{Orientation, Symmetry};
 use gpssm::{Functions, KernelSpec, Model, Points, Prior, Problem, Record, Sequence};
 
 use crate::dense::{Numbers, Plan, SensorNoise, SquaredExponential};

@@ -2,10 +2,9 @@
 //! theta, then updates of theta alone. Averaged over y and x, theta must follow its prior again.
 
 use gpssm::mcmc::moves::HyperParameters;
-use gpssm::mcmc::sweep::{Chain, SweepInfo};
-use gpssm::model::parameters::ParameterPrior;
-use gpssm::model::scale_prior::ScaleKind;
-use gpssm::smc::filter::FilterOptions;
+use gpssm::mcmc::{Chain, SweepInfo};
+use gpssm::model::{ParameterPrior, ScaleKind};
+use gpssm::smc::FilterOptions;
 use gpssm::{Prior, Problem};
 use rand::{SeedableRng, rngs::ChaCha8Rng};
 use statrs::function::erf::erfc;

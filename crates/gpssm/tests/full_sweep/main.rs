@@ -13,9 +13,8 @@ mod paired;
 mod path_and_noise;
 mod twin;
 
-use gpssm::mcmc::slice::WidthAdaptation;
-use gpssm::mcmc::sweep::{Chain, ChainState};
-use gpssm::smc::filter::FilterOptions;
+use gpssm::mcmc::{Chain, ChainState, WidthAdaptation};
+use gpssm::smc::FilterOptions;
 use gpssm::{Error, Problem};
 use rand::{SeedableRng, rngs::ChaCha8Rng};
 

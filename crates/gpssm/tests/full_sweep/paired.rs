@@ -1,7 +1,7 @@
 //! Functionals of (theta, x) before and after, and the test of their paired differences.
 
 use gpssm::Problem;
-use gpssm::model::parameters::Coordinate;
+use gpssm::model::Coordinate;
 
 use crate::dense::{Numbers, Plan};
 

@@ -2,12 +2,10 @@
 //! on the state, a dense twin reproduces it, and planted bugs of the twin are seen.
 
 use gpssm::Problem;
-use gpssm::mcmc::gaussian_coordinates::Anchor;
 use gpssm::mcmc::moves::{Move, PathAndNoise};
-use gpssm::mcmc::slice::{SliceLimits, slice_update};
-use gpssm::mcmc::sweep::{Chain, SweepInfo};
+use gpssm::mcmc::{Anchor, Chain, SliceLimits, SweepInfo, slice_update};
 use gpssm::random::{Purpose, stream};
-use gpssm::smc::filter::FilterOptions;
+use gpssm::smc::FilterOptions;
 use gpssm_dev::dense::cholesky;
 
 use crate::cases::{self, Case};

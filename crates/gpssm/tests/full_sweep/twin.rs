@@ -3,13 +3,10 @@
 //! carries the planted bugs.
 
 use gpssm::Problem;
-use gpssm::mcmc::slice::{SliceLimits, slice_update};
-use gpssm::model::covariance_prior::CovariancePrior;
-use gpssm::model::parameters::{Coordinate, ParameterPrior};
-use gpssm::model::scale_prior::ScaleKind;
-use gpssm::model::spec::SensorSpec;
+use gpssm::mcmc::{SliceLimits, slice_update};
+use gpssm::model::{Coordinate, CovariancePrior, ParameterPrior, ScaleKind, SensorSpec};
 use gpssm::random::{Purpose, stream};
-use gpssm::smc::filter::{FilterOptions, conditional_filter};
+use gpssm::smc::{FilterOptions, conditional_filter};
 use gpssm::state_space::SharedPairs;
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use gpssm::initial::BoundInitial;
 use gpssm::sensor::family::Family;
 use gpssm::sensor::{BoundSensor, UserSensor};
-use gpssm::smc::filter::FilterOptions;
-use gpssm::smc::resampling::Resampling::{self, Multinomial, Systematic};
-use gpssm::state_space::StateSpace;
+use gpssm::smc::Resampling::{Multinomial, Systematic};
+use gpssm::smc::{FilterOptions, Resampling};
+use gpssm::state_space::{BoundInitial, StateSpace};
 use serde_json::json;
 
 use super::models::*;

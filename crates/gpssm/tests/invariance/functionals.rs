@@ -1,7 +1,7 @@
 //! What is compared before and after the sweeps.
 
-use gpssm::initial::BoundInitial;
-use gpssm::record::Sequence;
+use gpssm::Sequence;
+use gpssm::state_space::BoundInitial;
 
 use super::cases::Case;
 use super::gaussian_process::{log_joint, pairs_of};

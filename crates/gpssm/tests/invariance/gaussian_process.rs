@@ -1,7 +1,7 @@
 //! The transition prior by dense matrices: every number comes from one joint Gaussian (eq. 4 of the paper).
 
-use gpssm::dynamics::transition::{ProcessNoise, Transition};
-use gpssm::record::Sequence;
+use gpssm::Sequence;
+use gpssm::dynamics::{ProcessNoise, Transition};
 use gpssm_dev::dense::{cholesky, log_gaussian, whiten};
 use gpssm_dev::reference::{function_value, kernel_value};
 

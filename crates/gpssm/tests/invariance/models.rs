@@ -3,16 +3,14 @@
 
 use std::sync::Arc;
 
-use gpssm::Points;
-use gpssm::dynamics::transition::{FunctionPrior, ProcessNoise, Transition};
+use gpssm::dynamics::{FunctionPrior, ProcessNoise, Transition};
 use gpssm::function::{ScalarFunction, UserFunction};
-use gpssm::initial::BoundInitial;
-use gpssm::kernel::{Kernel, Shape};
+use gpssm::kernel::Shape;
 use gpssm::scaling::{Affine, Scaling};
-use gpssm::sensor::BoundSensor;
 use gpssm::sensor::family::Family;
-use gpssm::sensor::linear_gaussian::{LinearGaussian, SensorNoise};
-use gpssm::state_space::StateSpace;
+use gpssm::sensor::{BoundSensor, LinearGaussian, SensorNoise};
+use gpssm::state_space::{BoundInitial, StateSpace};
+use gpssm::{Kernel, Points};
 
 use super::user::Wide;
 

@@ -2,9 +2,9 @@
 //!
 //! This is the model as it is written down (eq. 2), without any formula of a filter.
 
-use gpssm::dynamics::transition::Transition;
-use gpssm::initial::BoundInitial;
-use gpssm::record::Sequence;
+use gpssm::Sequence;
+use gpssm::dynamics::Transition;
+use gpssm::state_space::BoundInitial;
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;

@@ -3,9 +3,8 @@
 use std::f64::consts::PI;
 
 use gpssm::Points;
-use gpssm::sensor::BoundSensor;
 use gpssm::sensor::family::Family;
-use gpssm::sensor::linear_gaussian::LinearGaussian;
+use gpssm::sensor::{BoundSensor, LinearGaussian};
 use statrs::function::gamma::ln_gamma;
 
 use super::gaussian_process::Gaussian;

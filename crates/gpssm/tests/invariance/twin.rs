@@ -5,9 +5,9 @@
 //! generation 0 (n_x normals each); for each t one uniform for the reference's ancestor, one (systematic) or
 //! N - 1 uniforms (multinomial) for the others, n_x normals for each new state; last one uniform for the path.
 
-use gpssm::initial::BoundInitial;
-use gpssm::record::Sequence;
-use gpssm::smc::resampling::Resampling;
+use gpssm::Sequence;
+use gpssm::smc::Resampling;
+use gpssm::state_space::BoundInitial;
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 

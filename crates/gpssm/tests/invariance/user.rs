@@ -1,8 +1,6 @@
 //! A sensor and an initial state as users supply them.
 
-use gpssm::Points;
-use gpssm::initial::InitialDensity;
-use gpssm::sensor::SensorDensity;
+use gpssm::{InitialDensity, Points, SensorDensity};
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 

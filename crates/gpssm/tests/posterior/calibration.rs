@@ -5,12 +5,9 @@
 //! Seen failing with the process noise added to the intervals of f, and with the between-draw part of the mixture left out.
 
 use gpssm::kernel::SQUARED_EXPONENTIAL;
-use gpssm::mcmc::settings::StartSettings;
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{FunctionSpec, ProcessNoiseSpec};
-use gpssm::posterior::WeightedDraw;
-use gpssm::posterior::predict::Target;
-use gpssm::posterior::simulate::{SimulateOptions, prior_theta, simulate_prior};
+use gpssm::mcmc::StartSettings;
+use gpssm::model::{FunctionSpec, ProcessNoiseSpec, ScalePrior};
+use gpssm::posterior::{SimulateOptions, Target, WeightedDraw, prior_theta, simulate_prior};
 use gpssm::{
     Functions, KernelSpec, MemorySink, Model, Posterior, Prior, Problem, Sequence, Settings, sample,
 };

@@ -1,10 +1,7 @@
 //! Comparison and thinning.
 
-use gpssm::model::spec::FunctionSpec;
-use gpssm::posterior::WeightedDraw;
-use gpssm::posterior::compare::compare;
-use gpssm::posterior::online::OnlineOptions;
-use gpssm::posterior::thin::ThinMethod;
+use gpssm::model::FunctionSpec;
+use gpssm::posterior::{OnlineOptions, ThinMethod, WeightedDraw, compare};
 use gpssm::{Functions, Posterior, Problem, Sequence};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;
@@ -59,8 +56,7 @@ fn herding_loses_less_than_chance() {
     let (thinned, herded) = posterior.thin(8, ThinMethod::Herding, 0).unwrap();
     assert_eq!((thinned.len(), herded.kept.len()), (8, 8));
     let random: Vec<_> = (0..20).map(|seed| posterior.thin(8, ThinMethod::Random, seed).unwrap().1).collect();
-    let mean =
-        |f: &dyn Fn(&gpssm::posterior::thin::ThinLoss) -> f64| random.iter().map(f).sum::<f64>() / 20.0;
+    let mean = |f: &dyn Fn(&gpssm::posterior::ThinLoss) -> f64| random.iter().map(f).sum::<f64>() / 20.0;
     assert!(herded.mean_error < mean(&|loss| loss.mean_error), "{herded:?}");
     assert!(herded.divergence < mean(&|loss| loss.divergence), "{herded:?}");
     let (_, all) = posterior.thin(40, ThinMethod::Random, 0).unwrap();

@@ -1,9 +1,6 @@
 //! The distilled model against the mixture, on the benchmark of the paper's section 6.1.
 
-use gpssm::posterior::WeightedDraw;
-use gpssm::posterior::distil::DistilOptions;
-use gpssm::posterior::distilled::{Distilled, DistilledFunction};
-use gpssm::posterior::predict::Target;
+use gpssm::posterior::{DistilOptions, Distilled, DistilledFunction, Target, WeightedDraw};
 use gpssm::{Functions, MemorySink, Posterior, Problem, Settings, sample};
 use gpssm_dev::benchmark::{self, Simulated};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};

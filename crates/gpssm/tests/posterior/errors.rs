@@ -1,11 +1,9 @@
 //! Bad requests get a clear error or a clear warning.
 
-use gpssm::model::spec::FunctionSpec;
-use gpssm::posterior::WeightedDraw;
-use gpssm::posterior::online::{OnlineFilter, OnlineOptions};
-use gpssm::posterior::predict::Target;
-use gpssm::posterior::simulate::{Initial, SimulateOptions};
-use gpssm::posterior::warning::Warning;
+use gpssm::model::FunctionSpec;
+use gpssm::posterior::{
+    Initial, OnlineFilter, OnlineOptions, SimulateOptions, Target, Warning, WeightedDraw,
+};
 use gpssm::{Functions, Posterior, Sequence};
 
 use super::models::{scalar, single, squared_exponential};

@@ -3,23 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gpssm::dynamics::basis::features::BasisChoice;
-use gpssm::dynamics::basis::fourier::FourierChoice;
-use gpssm::dynamics::basis::hilbert::HilbertChoice;
+use gpssm::dynamics::{BasisChoice, FourierChoice, HilbertChoice};
 use gpssm::kernel::{CONSTANT, LINEAR, MATERN32, MATERN52, PERIODIC, SQUARED_EXPONENTIAL};
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::spec::{
-    FunctionRef, FunctionSpec, Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec,
-    TransitionSpec, Value,
+use gpssm::model::{
+    DynamicsSpec, FunctionRef, FunctionSpec, InducingSpec, Mode, Predictor, ProcessNoiseSpec,
+    SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec, Value,
 };
-use gpssm::posterior::WeightedDraw;
-use gpssm::posterior::distil::DistilOptions;
-use gpssm::posterior::distilled::{Distilled, DistilledFunction};
-use gpssm::posterior::online::{OnlineFilter, OnlineOptions};
-use gpssm::posterior::predict::Target;
-use gpssm::posterior::simulate::{Initial, SimulateOptions, simulate_prior};
-use gpssm::posterior::thin::ThinMethod;
-use gpssm::smc::proposal::Proposal;
+use gpssm::posterior::{
+    DistilOptions, Distilled, DistilledFunction, Initial, OnlineFilter, OnlineOptions, SimulateOptions,
+    Target, ThinMethod, WeightedDraw, simulate_prior,
+};
+use gpssm::smc::Proposal;
 use gpssm::{Functions, KernelSpec, Model, Points, Posterior, Problem, SensorDensity, Sequence};
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;

@@ -1,10 +1,9 @@
 //! Filters and smoothers against Kalman answers: with a linear kernel f is a random slope.
 
 use gpssm::kernel::LINEAR;
-use gpssm::model::spec::FunctionSpec;
-use gpssm::posterior::online::{OnlineFilter, OnlineOptions};
-use gpssm::posterior::simulate::Initial;
-use gpssm::smc::proposal::Proposal;
+use gpssm::model::FunctionSpec;
+use gpssm::posterior::{Initial, OnlineFilter, OnlineOptions};
+use gpssm::smc::Proposal;
 use gpssm::{Functions, KernelSpec, Posterior, Sequence};
 
 use super::models::{fixed, scalar, single};

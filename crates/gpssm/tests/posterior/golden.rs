@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use gpssm::dynamics::basis::features::BasisChoice;
+use gpssm::dynamics::BasisChoice;
 use gpssm::kernel::Descriptor;
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::model::spec::{FunctionSpec, InitialSpec, ProcessNoiseSpec, StateSpec, TransitionSpec};
-use gpssm::posterior::WeightedDraw;
-use gpssm::posterior::predict::Target;
+use gpssm::model::{
+    DynamicsSpec, FunctionSpec, InducingSpec, InitialSpec, Mode, ProcessNoiseSpec, StateSpec, TransitionSpec,
+};
+use gpssm::posterior::{Target, WeightedDraw};
 use gpssm::{Functions, KernelSpec, Model, Points, Posterior, Problem, Sequence};
 use gpssm_dev::dense::cholesky;
 use gpssm_dev::oracle::{self, Case};

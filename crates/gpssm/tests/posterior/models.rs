@@ -1,9 +1,9 @@
 //! Small models with known numbers, and draws of them.
 
 use gpssm::kernel::SQUARED_EXPONENTIAL;
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::{
-    FunctionSpec, InitialSpec, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec, StateSpec, TransitionSpec,
+use gpssm::model::{
+    FunctionSpec, InitialSpec, ProcessNoiseSpec, ScalePrior, SensorNoiseSpec, SensorSpec, StateSpec,
+    TransitionSpec,
 };
 use gpssm::posterior::WeightedDraw;
 use gpssm::{Functions, KernelSpec, Model, Posterior, Prior, Problem, Sequence};

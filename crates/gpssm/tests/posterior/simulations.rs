@@ -1,7 +1,7 @@
 //! Simulated paths have the joint distribution of one function drawn along the path.
 
-use gpssm::model::spec::FunctionSpec;
-use gpssm::posterior::simulate::{Initial, SimulateOptions};
+use gpssm::model::FunctionSpec;
+use gpssm::posterior::{Initial, SimulateOptions};
 use gpssm::{Functions, Posterior};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rand_distr::StandardNormal;

@@ -6,8 +6,7 @@
 pub mod chains;
 pub mod z_scores;
 
-use gpssm::smc::filter::FilterOptions;
-use gpssm::smc::resampling::Resampling;
+use gpssm::smc::{FilterOptions, Resampling};
 use serde_json::json;
 
 /// Options as a settings file would name them; `proposal` is "auto", "bootstrap" or "adapted".

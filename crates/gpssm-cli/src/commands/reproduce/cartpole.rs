@@ -10,10 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
-use gpssm::model::parameters::{Owner, Role};
-use gpssm::posterior::Posterior;
-use gpssm::posterior::predict::Target;
-use gpssm::{Points, Record, Sequence};
+use gpssm::model::{Owner, Role};
+use gpssm::posterior::Target;
+use gpssm::{Points, Posterior, Record, Sequence};
 use gpssm_report::figures::{OneStepSeries, figure_one_step};
 use rand::{SeedableRng, rngs::ChaCha8Rng};
 use serde_json::json;
@@ -300,7 +299,7 @@ fn least_squares(y: &[Vec<f64>], u: &[f64]) -> Vec<Vec<f64>> {
     (0..4)
         .map(|d| {
             let target: Vec<f64> = (1..y.len()).map(|t| y[t][d]).collect();
-            gpssm::linalg::least_squares::least_squares(&rows, &target).0
+            gpssm::linalg::least_squares(&rows, &target).0
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use gpssm::mcmc::sink::ChainDraws;
+use gpssm::mcmc::ChainDraws;
 use gpssm::{MemorySink, Problem, Record, prepare, sample};
 use gpssm_io::config::RunFile;
 use gpssm_io::table::Data;

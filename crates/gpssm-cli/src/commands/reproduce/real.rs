@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::posterior::Posterior;
-use gpssm::{Sequence, prepare, sample};
+use gpssm::mcmc::ChainDraws;
+use gpssm::{Posterior, Sequence, prepare, sample};
 use gpssm_identify::{Calibration, FittedModel, Layout, ScoreOptions, ScoreTask};
 use gpssm_io::config::RunFile;
 use gpssm_io::table::{Columns, read_record};

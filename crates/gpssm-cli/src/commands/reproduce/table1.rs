@@ -8,11 +8,9 @@ use std::time::Instant;
 
 use clap::Args;
 use gpssm::diagnostics::{ess_bulk, rhat};
-use gpssm::mcmc::chains::ChainReport;
-use gpssm::mcmc::sink::ChainDraws;
-use gpssm::posterior::Posterior;
-use gpssm::posterior::predict::Target;
-use gpssm::{ChainPlan, MemorySink, Points, Sequence, sample_chains};
+use gpssm::mcmc::{ChainDraws, ChainReport};
+use gpssm::posterior::Target;
+use gpssm::{ChainPlan, MemorySink, Points, Posterior, Sequence, sample_chains};
 use gpssm_io::config::{Run, RunFile};
 use gpssm_io::table::Data;
 use serde::{Deserialize, Serialize};
@@ -408,10 +406,7 @@ mod tests {
             let mut run = prepared(row, &simulated, 3, &length).unwrap();
             run.settings.start.restarts = 8;
             let problem = gpssm::prepare(&run.problem, &run.settings).unwrap();
-            gpssm::mcmc::start::find_start(&problem, &run.settings, 0, &mut |_, _| true)
-                .unwrap()
-                .unwrap()
-                .state
+            gpssm::mcmc::find_start(&problem, &run.settings, 0, &mut |_, _| true).unwrap().unwrap().state
         };
         for row in ROWS.iter().filter(|row| row.starts_of.is_some()) {
             assert_eq!(start(row.name), start(row.starts_of.unwrap()), "{}", row.name);

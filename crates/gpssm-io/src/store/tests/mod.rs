@@ -16,11 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use gpssm::mcmc::sink::{Draw, Phase, Sink};
-use gpssm::mcmc::sweep::{ChainState, SweepInfo};
-use gpssm::model::scale_prior::ScalePrior;
-use gpssm::model::spec::ProcessNoiseSpec;
-use gpssm::{Functions, Model, Prior, Problem, Record, Sequence, Settings};
+use gpssm::mcmc::{ChainState, SweepInfo};
+use gpssm::model::{ProcessNoiseSpec, ScalePrior};
+use gpssm::{Draw, Functions, Model, Phase, Prior, Problem, Record, Sequence, Settings, Sink};
 
 use super::disk::{Disk, RealDisk};
 use super::layout::Blocks;

@@ -1,8 +1,8 @@
 //! What is written is read.
 
-use gpssm::mcmc::sink::{ChainDraws, MemorySink, Phase};
-use gpssm::model::dynamics::{DynamicsSpec, InducingSpec, Mode};
-use gpssm::{Functions, Model};
+use gpssm::mcmc::ChainDraws;
+use gpssm::model::{DynamicsSpec, InducingSpec, Mode};
+use gpssm::{Functions, MemorySink, Model, Phase};
 
 use super::super::{Description, Store, StoreError, StoredRun};
 use super::*;
@@ -71,7 +71,7 @@ fn every_basis_comes_back_to_the_last_bit() {
         let model = Model { dynamics, ..Model::observed(1, 1) };
         let record = problem(1).record().clone();
         let problem = Problem::new(model, &Functions::new(), record).unwrap();
-        let problem = gpssm::mcmc::start::prepare(&problem, &settings).unwrap();
+        let problem = gpssm::prepare(&problem, &settings).unwrap();
         let path = folder.path().join(format!("run{i}"));
         Store::create(&path, &Description::new(&problem, &settings)).unwrap();
         let run = StoredRun::open(&path).unwrap();

@@ -11,11 +11,11 @@
 //! Given one draw of the weights the transition is Markov, and `dynamics::markov` serves it.
 
 pub(crate) mod collapsed;
-pub mod features;
+pub(crate) mod features;
 pub(crate) mod forward;
-pub mod fourier;
-pub mod hilbert;
-pub mod inducing;
+pub(crate) mod fourier;
+pub(crate) mod hilbert;
+pub(crate) mod inducing;
 pub(crate) mod regression;
 pub(crate) mod selection;
 pub(crate) mod statistics_cache;

@@ -30,7 +30,7 @@ pub struct Descriptor {
     pub predictor: &'static str,
     /// What the predictor is.
     pub link: Link,
-    /// Parameters, at most [`MOST_PARAMETERS`].
+    /// Parameters, at most `MOST_PARAMETERS`.
     pub parameters: &'static [FamilyParameter],
     /// The mathematics.
     #[serde(skip)]
@@ -105,7 +105,7 @@ pub trait Density: fmt::Debug + Sync {
     /// Where y can lie.
     fn support(&self, numbers: Numbers) -> OutputSupport;
 
-    /// Adds `log p(y | eta[i])` to `out[i]` for every i, by [`add_each`].
+    /// Adds `log p(y | eta[i])` to `out[i]` for every i, by `add_each`.
     fn add_log_density(&self, numbers: Numbers, y: f64, eta: &[f64], out: &mut [f64]);
 
     /// First and second derivative of `log p(y | eta)` in eta.

@@ -5,7 +5,7 @@
 
 mod bernoulli;
 mod binomial;
-pub mod descriptor;
+pub(crate) mod descriptor;
 mod error;
 mod gaussian;
 mod negative_binomial;
