@@ -2,6 +2,7 @@
 //!
 //! - [`benchmark`]: the paper's nonlinear benchmark: data, model, errors
 //! - [`cart_pole`]: a cart with a pendulum
+//! - [`mixing`]: the cases of the mixing benchmark
 //! - [`oracle`]: golden values of an independent dense implementation
 //! - [`dense`]: small dense matrices in plain loops
 //! - [`mod@reference`]: kernels and mean functions at single points, written from their formulas
@@ -14,6 +15,7 @@
 pub mod benchmark;
 pub mod cart_pole;
 pub mod dense;
+pub mod mixing;
 pub mod oracle;
 pub mod reference;
 
