@@ -34,14 +34,14 @@ def common_length(chains: Numbered) -> Numbered:
 
 def draws_tree(result: Result) -> xr.DataTree:
     """All draws of a result; see `gpssm.Result.posterior`."""
-    posterior, stats = _groups(result, result._complete)
-    groups = {"posterior": posterior, "sample_stats": stats}
+    posterior, stats = result._groups
+    groups = {"posterior": posterior, "sample_stats": stats, "log_likelihood": _log_likelihood(result)}
     groups |= {"observed_data": _observed(result), "constant_data": _constant(result)}
     warmup = [(chain.chain, chain.warmup) for chain in result.chains]
     n = min((len(draws) for _, draws in warmup), default=0)
     if n > 0 and result.save_warmup:
         cut = [(number, draws.head(n)) for number, draws in warmup]
-        groups["warmup_posterior"], groups["warmup_sample_stats"] = _groups(result, cut)
+        groups["warmup_posterior"], groups["warmup_sample_stats"] = draws_groups(result, cut)
     tree = xr.DataTree.from_dict(groups)
     tree.attrs = {
         "inference_library": "gpssm",
@@ -66,7 +66,7 @@ def _rows(result: Result) -> Coordinates:
     return {**_time(result), "sequence": ("time", labels), "time_value": ("time", time)}
 
 
-def _groups(result: Result, chains: Numbered) -> tuple[xr.Dataset, xr.Dataset]:
+def draws_groups(result: Result, chains: Numbered) -> tuple[xr.Dataset, xr.Dataset]:
     """Draws of hyper-parameters and states, and what happened in each sweep."""
     draws = [d for _, d in chains]
     n = len(draws[0]) if draws else 0
@@ -84,6 +84,35 @@ def _groups(result: Result, chains: Numbered) -> tuple[xr.Dataset, xr.Dataset]:
     if "log_joint" in stats:
         stats["lp"] = stats["log_joint"]
     return posterior, stats
+
+
+def _log_likelihood(result: Result) -> xr.Dataset:
+    """Log densities of every observation, log p(y | x_t, theta).
+
+    Dimensions are those of y, without rows in which nothing was observed. Where some outputs of a row are missing,
+    observations follow each other, because ArviZ takes no missing values.
+    """
+    chains = result._complete
+    if not chains:
+        return xr.Dataset()
+    dims = ("chain", "draw")
+    coords: Coordinates = {"chain": [number for number, _ in chains], "draw": np.arange(len(chains[0][1]))}
+    found = _core.Posterior(result._problem, [draws._to_core() for _, draws in chains], None)
+    by_output, values = found.log_likelihood()
+    values = values.reshape(len(chains), -1, *values.shape[1:])
+    time = np.asarray(_time(result)["time"])
+    observed = ~np.isnan(values[0, 0])
+    rows = observed.any(axis=1)
+    if not by_output:
+        return xr.Dataset({"y": ((*dims, "time"), values[:, :, rows, 0])}, {**coords, "time": time[rows]})
+    outputs = np.asarray(result.data.outputs)
+    if observed[rows].all():
+        y = xr.DataArray(values[:, :, rows], dims=(*dims, "time", "output"))
+        return xr.Dataset({"y": y}, {**coords, "time": time[rows], "output": outputs})
+    t, k = np.nonzero(observed)
+    labels = {"time": ("observation", time[t]), "output": ("observation", outputs[k])}
+    y = xr.DataArray(values[:, :, t, k], dims=(*dims, "observation"))
+    return xr.Dataset({"y": y}, {**coords, "observation": np.arange(len(t)), **labels})
 
 
 def _add_parameters(

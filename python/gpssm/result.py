@@ -25,7 +25,7 @@ from ._layout import DataKeys, Layout
 from ._scores import Scores
 from ._settings import Sampler
 from ._smaller import Smaller, ThinLoss
-from ._tree import common_length, draws_tree, quantities
+from ._tree import common_length, draws_groups, draws_tree, quantities
 from ._types import Floats, Table
 from .model import Model
 
@@ -128,13 +128,22 @@ class Result(Forecasts, Filters, Scores, Smaller):
         return common_length([(chain.chain, chain.draws) for chain in self.chains])
 
     @cached_property
+    def _groups(self) -> tuple[xr.Dataset, xr.Dataset]:
+        """Draws, and what happened in each sweep."""
+        return draws_groups(self, self._complete)
+
+    @cached_property
     def posterior(self) -> xr.DataTree:
         """All draws as a DataTree in ArviZ's schema.
 
         Groups posterior (hyper-parameters such as ``process_sd`` (chain, draw, state) and ``se_ell`` (chain,
         draw, state, component), and states ``x`` (chain, draw, time, state)), sample_stats
-        (``log_likelihood_total`` is log p(y | x, theta), not pointwise), observed_data, constant_data, and
-        warmup_posterior and warmup_sample_stats if warm-up was saved. Sequences follow each other along time,
+        (``log_likelihood_total`` is log p(y | x, theta)), log_likelihood (log p(y_{t,k} | x_t, theta) of every
+        observation; it sums to the total), observed_data, constant_data, and warmup_posterior and
+        warmup_sample_stats if warm-up was saved. ``az.loo`` and ``az.compare`` use log_likelihood; states were
+        drawn given the observation that is left out, so scores of predictions (`score`) are the better guide.
+
+        Sequences follow each other along time,
         which holds times if no time comes twice and numbers of rows otherwise; the coordinates ``sequence`` and
         ``time_value`` of observed_data and constant_data tell the label and the time of every row. After an
         interrupt, chains are cut to a common length; `chains` has all draws of each.
@@ -195,7 +204,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
 
         if not 0.0 < level < 1.0:
             raise ValueError(f"level: must lie between 0 and 1, not {level}")
-        found = quantities(self.posterior["posterior"].to_dataset(), var_names)
+        found = quantities(self._groups[0], var_names)
         table = _core.summarise([draws for _, draws in found], level)
         percent = f"{100 * level:g}"
         columns = [{"lower": f"eti{percent}_lb", "upper": f"eti{percent}_ub"}.get(c, c) for c in COLUMNS]

@@ -31,9 +31,44 @@ def test_traces_can_be_plotted(result):
     plot(result.to_arviz(), var_names=["process_sd", "se_ell"])
 
 
-def test_the_total_log_likelihood_is_not_taken_for_pointwise(result):
-    with pytest.raises((TypeError, ValueError, KeyError, AttributeError)):
-        az.loo(result.to_arviz())
+def test_every_observation_has_its_log_likelihood(result):
+    values = result.posterior["log_likelihood"]["y"]
+    assert values.dims == ("chain", "draw", "time", "output") and values.sizes["time"] == 40
+    total = result.posterior["sample_stats"]["log_likelihood_total"]
+    np.testing.assert_allclose(values.sum(("time", "output")), total, rtol=1e-12)
+    assert n_observations(az.loo(result.to_arviz())) == 40
+
+
+def n_observations(loo):
+    return loo["n_data_points"] if hasattr(loo, "index") else loo.n_data_points
+
+
+@pytest.mark.filterwarnings("ignore:Estimated shape")
+def test_missing_values_are_no_observations(record):
+    y, u = record
+    two = np.column_stack([y, y**2])
+    two[3] = np.nan
+    whole = gpssm.fit(two, u, **QUICK)
+    assert whole.posterior["log_likelihood"]["y"].sizes["time"] == 39
+    two[5, 1] = np.nan
+    parts = gpssm.fit(two, u, **QUICK)
+    values = parts.posterior["log_likelihood"]["y"]
+    assert values.dims == ("chain", "draw", "observation") and values.sizes["observation"] == 77
+    total = parts.posterior["sample_stats"]["log_likelihood_total"]
+    np.testing.assert_allclose(values.sum("observation"), total, rtol=1e-12)
+    assert n_observations(az.loo(parts.to_arviz())) == 77
+    ranking = az.compare({"whole": whole.to_arviz(), "again": whole.to_arviz()})
+    assert len(ranking) == 2
+
+
+def test_dependent_outputs_have_one_value_a_row(record):
+    y, u = record
+    sensor = gpssm.Gaussian(noise=gpssm.LKJ(2.0, ["half_normal(0.1)", "half_normal(0.1)"]))
+    two = gpssm.fit(np.column_stack([y, y**2]), u, sensor=sensor, **{**QUICK, "draws": 8, "tune": 3})
+    values = two.posterior["log_likelihood"]["y"]
+    assert values.dims == ("chain", "draw", "time")
+    total = two.posterior["sample_stats"]["log_likelihood_total"]
+    np.testing.assert_allclose(values.sum("time"), total, rtol=1e-12)
 
 
 def test_one_x_takes_the_tree_itself(result):

@@ -238,6 +238,16 @@ impl Posterior {
         Ok(result)
     }
 
+    /// Log densities of the observations: (draw, row, output), or (draw, row, 1) where a row has one value.
+    fn log_likelihood<'py>(&self, py: Python<'py>) -> PyResult<(bool, Bound<'py, PyArray3<f64>>)> {
+        let found = self.run(py, |fitted, _| Ok(fitted.posterior.log_likelihood()))?;
+        let problem = self.fitted.posterior.problem();
+        let n_rows: usize = problem.sequences().iter().map(|sequence| sequence.n_rows()).sum();
+        let n_draws = self.fitted.posterior.len();
+        let shape = [n_draws, n_rows, found.values.len() / (n_draws * n_rows)];
+        Ok((found.by_output, PyArray1::from_vec(py, found.values).reshape(shape)?))
+    }
+
     /// Scores of the model and its baselines, as JSON, and warnings.
     fn score(
         &self,

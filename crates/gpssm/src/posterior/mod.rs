@@ -31,6 +31,7 @@ pub(crate) mod thin;
 pub(crate) mod warning;
 
 pub use self::compare::{Ranked, compare};
+pub use self::density::PointwiseLogLikelihood;
 pub use self::distil::{DistilLoss, DistilOptions};
 pub use self::distilled::{Distilled, DistilledFunction, DistilledState, SparseFunction};
 pub use self::ensemble::{Ensemble, Intervals, crps, quantile};

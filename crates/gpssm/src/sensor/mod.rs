@@ -137,6 +137,15 @@ impl BoundSensor {
         total
     }
 
+    /// Whether the outputs of a row are independent given its state, so that each has a density of its own.
+    pub fn has_independent_outputs(&self) -> bool {
+        match self {
+            Self::LinearGaussian(sensor) => matches!(sensor.noise, SensorNoise::Diagonal(_)),
+            Self::Family { .. } => true,
+            Self::Gaussian { .. } | Self::User(_) => false,
+        }
+    }
+
     /// Means of a Gaussian sensor at all points, row-major (point, output); none for other sensors.
     pub fn gaussian_means(&self, z: &Points) -> Option<Vec<f64>> {
         let mut means = Vec::new();
