@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use gpssm::posterior::{Ensemble, Initial, Warning};
-use gpssm_identify::{FittedModel, Start};
+use gpssm_identify::FittedModel;
 use gpssm_io::fit::LoadedRun;
 use gpssm_io::table::{Columns, Data, read_record};
 
@@ -131,16 +131,7 @@ impl Fitted {
         Ok(data)
     }
 
-    /// Where free runs start: `model`, `last`, or numbers.
-    pub fn start(&self, text: &str) -> Result<Start, Failure> {
-        Ok(match self.initial(text)? {
-            Initial::Model => Start::Model,
-            Initial::LastTraining { sequence } => Start::Last { sequence },
-            Initial::Given(x) => Start::Given(x),
-        })
-    }
-
-    /// Where filters start: `model`, `last`, or numbers.
+    /// Where filters and free runs start: `model`, `last`, or numbers.
     pub fn initial(&self, text: &str) -> Result<Initial, Failure> {
         match text {
             "model" => Ok(Initial::Model),

@@ -24,6 +24,16 @@ pub enum Start {
     },
 }
 
+impl From<Initial> for Start {
+    fn from(initial: Initial) -> Self {
+        match initial {
+            Initial::Model => Self::Model,
+            Initial::LastTraining { sequence } => Self::Last { sequence },
+            Initial::Given(x) => Self::Given(x),
+        }
+    }
+}
+
 /// How a free run is made.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FreeRunOptions {

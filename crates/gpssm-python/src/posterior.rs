@@ -150,12 +150,7 @@ impl Posterior {
     ) -> PyResult<Bound<'py, PyDict>> {
         let inputs = u.map_or_else(|| vec![Vec::new(); n_rows], |u| rows(&u));
         let (start, y) = (initial(initial_state)?, y.map(|y| rows(&y)));
-        let start = match (&y, start) {
-            (Some(y), _) => Start::Outputs { n_init: y.len() },
-            (None, Initial::Model) => Start::Model,
-            (None, Initial::LastTraining { sequence }) => Start::Last { sequence },
-            (None, Initial::Given(x)) => Start::Given(x),
-        };
+        let start = y.as_ref().map_or_else(|| start.into(), |y| Start::Outputs { n_init: y.len() });
         let simulate: SimulateOptions = from_json("options", options)?;
         let filter = OnlineOptions { seed: simulate.seed, ..OnlineOptions::default() };
         let options = FreeRunOptions { simulate, filter, raw };

@@ -10,24 +10,25 @@
 pub(crate) mod descriptor;
 mod linear;
 mod neural_network;
-mod part;
+pub(crate) mod part;
 mod periodic;
 pub(crate) mod radial;
 mod rows;
 mod user;
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::descriptor::{Descriptor, KernelParameter, Median, Role, Unit};
 pub use self::linear::{CONSTANT, LINEAR};
 pub use self::neural_network::NEURAL_NETWORK;
-pub use self::part::{Covariance, Feature, Kind, Pair, Part, Row};
+pub use self::part::{Kind, Part};
 pub use self::periodic::PERIODIC;
-pub use self::radial::{
-    MATERN12, MATERN32, MATERN52, RATIONAL_QUADRATIC, Radial, SQUARED_EXPONENTIAL, Shape, Spectrum,
-};
+pub use self::radial::{MATERN12, MATERN32, MATERN52, RATIONAL_QUADRATIC, SQUARED_EXPONENTIAL, Shape};
 pub(crate) use self::rows::Cross;
-pub use self::rows::Scratch;
+pub(crate) use self::rows::Scratch;
+pub(crate) use self::user::InUnits;
 pub use self::user::{KernelFunction, UserKernel};
 use crate::points::Points;
 
@@ -60,9 +61,22 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// A kernel of the table on some components of z, with its numbers as [`Covariance`] takes them.
+    /// A kernel of the table on some components of z. Its numbers are in the order of the descriptor, amplitudes and
+    /// slopes as variances.
     pub fn new(descriptor: &'static Descriptor, components: Vec<usize>, numbers: Vec<f64>) -> Self {
         Self::Part(Part { kind: Kind::BuiltIn(descriptor), components, numbers })
+    }
+
+    /// A user's kernel on some components of z, with values of its parameters. z is in original units.
+    pub fn user(
+        name: &str,
+        function: impl KernelFunction + 'static,
+        components: Vec<usize>,
+        numbers: Vec<f64>,
+    ) -> Self {
+        let values = InUnits { function: Arc::new(function), scaling: None, variance_unit: 1.0 };
+        let kind = Kind::User(UserKernel { name: name.into(), covariance: Arc::new(values) });
+        Self::Part(Part { kind, components, numbers })
     }
 
     /// sigma_f^2 exp(-r^2 / 2) on all components, in order.
@@ -217,7 +231,7 @@ impl Kernel {
     }
 
     /// dk(z, z') / dz; none if a part has no derivative to offer.
-    pub fn gradient(&self, z: &[f64], other: &[f64]) -> Option<Vec<f64>> {
+    pub(crate) fn gradient(&self, z: &[f64], other: &[f64]) -> Option<Vec<f64>> {
         let mut gradient = vec![0.0; z.len()];
         self.add_scalar_gradient(z, other, 1.0, 1.0, &mut gradient).then_some(gradient)
     }

@@ -10,6 +10,7 @@ use rand::rngs::ChaCha8Rng;
 /// What a stream is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum Purpose {
     /// Hyper-parameters of a start; the index is the stage and the candidate.
     StartTheta = 1,

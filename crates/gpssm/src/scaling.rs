@@ -52,7 +52,7 @@ impl Scaling {
     }
 
     /// Whether states and inputs have the same units inside and outside.
-    pub fn is_identity_in_z(&self) -> bool {
+    pub(crate) fn is_identity_in_z(&self) -> bool {
         self.x.is_identity() && self.u.is_identity()
     }
 

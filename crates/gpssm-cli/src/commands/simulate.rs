@@ -100,7 +100,7 @@ fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Resu
     let fitted = Fitted::open(run, args.draws)?.for_record(&args.record)?;
     let start = match args.n_init {
         Some(n_init) => Start::Outputs { n_init },
-        None => fitted.start(&args.initial)?,
+        None => fitted.initial(&args.initial)?.into(),
     };
     let options = FreeRunOptions {
         simulate: options.clone(),

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 /// What a part gets wrong.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum Nonconformity {
     /// A log density that is NaN or infinite upwards, or infinite downwards where y was drawn.
     #[error("{place}: the log density of y = {y} is {found}")]

@@ -31,9 +31,7 @@ const N_FUNCTIONS: usize = 1_000;
 ///   there is one; inducing inputs give the kernel itself.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use gpssm::kernel::{Kernel, Kind, Part, UserKernel};
-/// use gpssm::{Points, conformance};
+/// use gpssm::{Kernel, Points, conformance};
 ///
 /// // a^2 (z z')^2
 /// let quadratic = |z: &Points, other: &[f64], a: &[f64], out: &mut [f64]| {
@@ -41,9 +39,7 @@ const N_FUNCTIONS: usize = 1_000;
 ///         *out = (a[0] * z * other[0]).powi(2);
 ///     }
 /// };
-/// let values = UserKernel { function: Arc::new(quadratic), scaling: None, variance_unit: 1.0 };
-/// let kind = Kind::User("quadratic".into(), Arc::new(values));
-/// conformance::kernel(&Kernel::Part(Part { kind, components: vec![0], numbers: vec![0.7] }), 1)?;
+/// conformance::kernel(&Kernel::user("quadratic", quadratic, vec![0], vec![0.7]), 1)?;
 /// # Ok::<(), conformance::Nonconformity>(())
 /// ```
 pub fn kernel(kernel: &Kernel, n_z: usize) -> Result<(), Nonconformity> {
@@ -213,7 +209,8 @@ fn spectral_density(kernel: &Radial<'_>, density: &Radial<'_>) -> Result<(), Non
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Covariance, KERNELS, Kind, Pair, Part, Row, Shape};
+    use crate::kernel::part::{Covariance, Pair, Row};
+    use crate::kernel::{KERNELS, Kind, Part, Shape, UserKernel};
 
     #[test]
     fn every_kernel_conforms() {
@@ -294,7 +291,7 @@ mod tests {
             (Wrong::Gradient, "dk(z, z') / dz_1"),
             (Wrong::Density, "with Hilbert-space functions"),
         ] {
-            let kind = Kind::User("wrong".into(), Arc::new(wrong));
+            let kind = Kind::User(UserKernel { name: "wrong".into(), covariance: Arc::new(wrong) });
             let part = Part { kind, components: vec![0], numbers: vec![1.0] };
             let message = kernel(&Kernel::Part(part), 1).unwrap_err().to_string();
             assert!(message.contains(what), "{message}");

@@ -21,6 +21,7 @@ pub fn mcse_mean(chains: &[&[f64]]) -> Option<f64> {
 /// A field is `None` where it is not defined. The estimates need finite draws,
 /// the diagnostics also chains of equal length with at least four draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Summary {
     /// Mean of all draws.
     pub mean: Option<f64>,

@@ -2,6 +2,7 @@
 
 /// Where a filter met the limits of its arithmetic.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Numerics {
     /// Predictive covariances that rounding pushed below the process noise.
     pub clamped: u64,

@@ -10,7 +10,7 @@ pub struct Predictions {
 
 impl Predictions {
     /// Room for `n` predictions; every factor is zero.
-    pub fn reset(&mut self, n: usize, n_x: usize) {
+    pub(crate) fn reset(&mut self, n: usize, n_x: usize) {
         self.n_x = n_x;
         self.mean.clear();
         self.mean.resize(n * n_x, 0.0);

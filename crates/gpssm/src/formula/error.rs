@@ -8,6 +8,7 @@ const SHOWN: usize = 40;
 /// A formula that was refused. Its one-line form is
 /// ``formula "a*x1 + b*cso(u)", column 10: unknown function 'cso'; did you mean 'cos'?``
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FormulaError {
     text: String,
     column: usize,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::part::Covariance;
 
 /// A kernel of the table [`super::KERNELS`].
+#[non_exhaustive]
 pub struct Descriptor {
     /// Name in model files; the Python class has the same one in capitals (`SquaredExponential`).
     pub name: &'static str,
@@ -21,11 +22,12 @@ pub struct Descriptor {
     /// Hyper-parameters, in the order of theta.
     pub parameters: &'static [KernelParameter],
     /// Its values.
-    pub covariance: &'static dyn Covariance,
+    pub(crate) covariance: &'static dyn Covariance,
 }
 
 /// A hyper-parameter of a kernel. All of them are positive.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct KernelParameter {
     /// Its name in model files, theta and Python.
     pub name: &'static str,
@@ -43,6 +45,7 @@ pub struct KernelParameter {
 
 /// What a hyper-parameter does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Role {
     /// Standard deviation of the function.
     Amplitude,
@@ -60,6 +63,7 @@ pub enum Role {
 
 /// Unit of a hyper-parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unit {
     /// That of the state.
     State,
@@ -104,6 +108,7 @@ impl Unit {
 
 /// Median of a default prior.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Median {
     /// So many units.
     Units(f64),

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::descriptor::{Descriptor, Role, Unit};
 use super::radial::Radial;
+use super::user::UserKernel;
 use crate::points::Points;
 
 /// Values of a kernel. `numbers` are its hyper-parameters in internal units, in the order of its descriptor, amplitudes and
 /// slopes as variances.
-pub trait Covariance: Send + Sync {
+pub(crate) trait Covariance: Send + Sync {
     /// k(z, z').
     fn value(&self, numbers: &[f64], pair: &Pair<'_>) -> f64;
 
@@ -66,7 +67,7 @@ pub trait Covariance: Send + Sync {
 
 /// Two points z and sign z', and the components that matter.
 #[derive(Clone, Copy, Debug)]
-pub struct Pair<'a> {
+pub(crate) struct Pair<'a> {
     /// Components of z that the kernel acts on.
     pub components: &'a [usize],
     /// z.
@@ -79,14 +80,14 @@ pub struct Pair<'a> {
 
 impl Pair<'_> {
     /// (z_c, z'_c) of each component that the kernel acts on.
-    pub fn iter(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         self.components.iter().map(|&c| (self.z[c], self.sign * self.other[c]))
     }
 }
 
 /// Some points and another one.
 #[derive(Clone, Debug)]
-pub struct Row<'a> {
+pub(crate) struct Row<'a> {
     /// Components of z that the kernel acts on.
     pub components: &'a [usize],
     /// Points z,
@@ -99,7 +100,7 @@ pub struct Row<'a> {
 
 /// z_c or 1, with an independent weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Feature {
+pub(crate) struct Feature {
     /// c; none for a constant.
     pub component: Option<usize>,
     /// Variance of its weight.
@@ -108,20 +109,21 @@ pub struct Feature {
 
 /// Whose kernel it is.
 #[derive(Clone, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Kind {
     /// One of the table.
     #[serde(rename = "name")]
     BuiltIn(&'static Descriptor),
-    /// A user's; it has a name, and is the same as another if both share its values.
+    /// A user's.
     #[serde(skip)]
-    User(Arc<str>, Arc<dyn Covariance>),
+    User(UserKernel),
 }
 
 impl Kind {
     fn covariance(&self) -> &dyn Covariance {
         match self {
             Self::BuiltIn(descriptor) => descriptor.covariance,
-            Self::User(_, covariance) => &**covariance,
+            Self::User(kernel) => &*kernel.covariance,
         }
     }
 
@@ -129,7 +131,7 @@ impl Kind {
     pub fn title(&self) -> &str {
         match self {
             Self::BuiltIn(descriptor) => descriptor.title,
-            Self::User(name, _) => name,
+            Self::User(kernel) => &kernel.name,
         }
     }
 }
@@ -138,7 +140,7 @@ impl PartialEq for Kind {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::BuiltIn(a), Self::BuiltIn(b)) => a == b,
-            (Self::User(_, a), Self::User(_, b)) => Arc::ptr_eq(a, b),
+            (Self::User(a), Self::User(b)) => Arc::ptr_eq(&a.covariance, &b.covariance),
             _ => false,
         }
     }

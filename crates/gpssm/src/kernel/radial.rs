@@ -103,7 +103,7 @@ pub enum Shape {
 
 /// How the frequencies of a shape are distributed: normal, stretched by a random factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Spectrum {
+pub(crate) enum Spectrum {
     /// Not stretched.
     Normal,
     /// Student-t: stretched by sqrt(dof / chi^2_dof).
@@ -190,7 +190,7 @@ fn finite_product(polynomial: f64, decay: f64) -> f64 {
 
 /// variance * shape(r).
 #[derive(Clone, Copy, Debug)]
-pub struct Radial<'a> {
+pub(crate) struct Radial<'a> {
     /// How it falls with distance.
     pub shape: Shape,
     /// Signal variance.
@@ -220,7 +220,7 @@ impl<'a> Radial<'a> {
     ///
     /// Squared exponential: sigma^2 (2 pi)^(D/2) prod ell exp(-|ell omega|^2 / 2). Matérn nu: sigma^2
     /// 2^D pi^(D/2) Gamma(nu + D/2) (2 nu)^nu / Gamma(nu) prod ell (2 nu + |ell omega|^2)^-(nu + D/2).
-    pub fn log_spectral_density(&self, omega: &[f64]) -> Option<f64> {
+    pub(crate) fn log_spectral_density(&self, omega: &[f64]) -> Option<f64> {
         let d = self.ell.len() as f64;
         let square: f64 = self.ell.iter().zip(omega).map(|(ell, omega)| (ell * omega).powi(2)).sum();
         let log_ell: f64 = self.ell.iter().map(|ell| ell.ln()).sum();

@@ -11,7 +11,7 @@ use crate::points::Points;
 
 /// Room for intermediate values of composed kernels.
 #[derive(Clone, Debug, Default)]
-pub struct Scratch(Vec<Vec<f64>>);
+pub(crate) struct Scratch(Vec<Vec<f64>>);
 
 impl Kernel {
     /// k(z_i, at_j) for all points i and j of `cross`; the values of the m-th j begin at `out[m * stride]`. A part of the
@@ -89,7 +89,7 @@ impl Kernel {
     }
 
     /// k(z_i, at) for the points i in `range`.
-    pub fn row(
+    pub(crate) fn row(
         &self,
         points: &Points,
         range: Range<usize>,

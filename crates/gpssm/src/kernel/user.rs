@@ -38,17 +38,24 @@ impl<F: Fn(&Points, &[f64], &[f64], &mut [f64]) + Send + Sync> KernelFunction fo
     }
 }
 
-/// A user's kernel, and the units in which it thinks.
+/// A user's kernel with its name. Two are the same if they share their values.
+#[derive(Clone)]
 pub struct UserKernel {
-    /// The kernel.
-    pub function: Arc<dyn KernelFunction>,
-    /// From internal to original units of z; none if they are the same.
-    pub scaling: Option<Arc<Scaling>>,
-    /// Its values are divided by this.
-    pub variance_unit: f64,
+    pub(crate) name: Arc<str>,
+    pub(crate) covariance: Arc<dyn Covariance>,
 }
 
-impl UserKernel {
+/// A user's function, and the units it is written in.
+pub(crate) struct InUnits {
+    /// The kernel.
+    pub(crate) function: Arc<dyn KernelFunction>,
+    /// From internal to original units of z; none if they are the same.
+    pub(crate) scaling: Option<Arc<Scaling>>,
+    /// Its values are divided by this.
+    pub(crate) variance_unit: f64,
+}
+
+impl InUnits {
     fn to_original(&self, c: usize, value: f64) -> f64 {
         match &self.scaling {
             Some(scaling) => scaling.z_shift(c) + scaling.z_scale(c) * value,
@@ -57,7 +64,7 @@ impl UserKernel {
     }
 }
 
-impl Covariance for UserKernel {
+impl Covariance for InUnits {
     fn value(&self, numbers: &[f64], pair: &Pair<'_>) -> f64 {
         let place = |value: fn((f64, f64)) -> f64| -> Vec<f64> {
             let values = pair.components.iter().zip(pair.iter());

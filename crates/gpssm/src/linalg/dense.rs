@@ -9,7 +9,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 /// A matrix of order n, column-major, of which the lower triangle counts; and the room to factor it.
 ///
 /// Kept between evaluations so that a density costs no allocation.
-pub struct Dense {
+pub(crate) struct Dense {
     n: usize,
     data: Vec<f64>,
     scratch: MemBuffer,
@@ -44,7 +44,7 @@ impl Dense {
     }
 
     /// Makes the order `n`; the entries are left as they happen to be.
-    pub fn resize(&mut self, n: usize) {
+    pub(crate) fn resize(&mut self, n: usize) {
         self.n = n;
         self.data.resize(n * n, 0.0);
         if n > self.scratch_order {
@@ -54,22 +54,22 @@ impl Dense {
     }
 
     /// The order.
-    pub fn order(&self) -> usize {
+    pub(crate) fn order(&self) -> usize {
         self.n
     }
 
     /// Entries from the diagonal of column `j` downwards.
-    pub fn lower_column_mut(&mut self, j: usize) -> &mut [f64] {
+    pub(crate) fn lower_column_mut(&mut self, j: usize) -> &mut [f64] {
         &mut self.data[j * self.n + j..(j + 1) * self.n]
     }
 
     /// The same, to be read.
-    pub fn lower_column(&self, j: usize) -> &[f64] {
+    pub(crate) fn lower_column(&self, j: usize) -> &[f64] {
         &self.data[j * self.n + j..(j + 1) * self.n]
     }
 
     /// L x.
-    pub fn multiply_lower(&self, x: &[f64]) -> Vec<f64> {
+    pub(crate) fn multiply_lower(&self, x: &[f64]) -> Vec<f64> {
         let mut product = vec![0.0; self.n];
         for (j, x) in x.iter().enumerate() {
             product[j..].iter_mut().zip(self.lower_column(j)).for_each(|(sum, l)| *sum += l * x);
@@ -78,17 +78,17 @@ impl Dense {
     }
 
     /// Entry (i, j) of the lower triangle.
-    pub fn get(&self, i: usize, j: usize) -> f64 {
+    pub(crate) fn get(&self, i: usize, j: usize) -> f64 {
         self.data[j * self.n + i]
     }
 
     /// Entry (i, j), to be set.
-    pub fn get_mut(&mut self, i: usize, j: usize) -> &mut f64 {
+    pub(crate) fn get_mut(&mut self, i: usize, j: usize) -> &mut f64 {
         &mut self.data[j * self.n + i]
     }
 
     /// Replaces the lower triangle by its Cholesky factor, with faer on one thread.
-    pub fn factor(&mut self) -> Result<(), NotPositiveDefinite> {
+    pub(crate) fn factor(&mut self) -> Result<(), NotPositiveDefinite> {
         let n = self.n;
         if n == 0 {
             return Ok(());
@@ -107,7 +107,7 @@ impl Dense {
     }
 
     /// Adds R' R to the lower triangle, for `n_rows` rows R that lie one after another.
-    pub fn add_gram(&mut self, rows: &[f64], n_rows: usize) {
+    pub(crate) fn add_gram(&mut self, rows: &[f64], n_rows: usize) {
         let n = self.n;
         if n == 0 || n_rows == 0 {
             return;
@@ -128,27 +128,27 @@ impl Dense {
     }
 
     /// Takes over order and entries of another matrix.
-    pub fn copy_from(&mut self, other: &Self) {
+    pub(crate) fn copy_from(&mut self, other: &Self) {
         self.resize(other.n);
         self.data.copy_from_slice(&other.data);
     }
 
     /// A matrix with the same entries.
-    pub fn duplicate(&self) -> Self {
+    pub(crate) fn duplicate(&self) -> Self {
         let mut copy = Self::default();
         copy.copy_from(self);
         copy
     }
 
     /// Becomes the sum of two matrices of its order.
-    pub fn set_sum(&mut self, a: &Self, b: &Self) {
+    pub(crate) fn set_sum(&mut self, a: &Self, b: &Self) {
         for (value, (a, b)) in self.data.iter_mut().zip(a.data.iter().zip(&b.data)) {
             *value = a + b;
         }
     }
 
     /// `b <- L^{-T} b`.
-    pub fn solve_lower_transposed(&self, b: &mut [f64]) {
+    pub(crate) fn solve_lower_transposed(&self, b: &mut [f64]) {
         let n = self.n;
         if n == 0 {
             return;
@@ -159,7 +159,7 @@ impl Dense {
     }
 
     /// `b <- L^{-1} b` for `n_columns` columns that lie one after another.
-    pub fn solve_lower(&self, b: &mut [f64], n_columns: usize) {
+    pub(crate) fn solve_lower(&self, b: &mut [f64], n_columns: usize) {
         let n = self.n;
         if n == 0 || n_columns == 0 {
             return;
@@ -170,7 +170,7 @@ impl Dense {
     }
 
     /// Sum of the logarithms of the diagonal of the factor.
-    pub fn log_diagonal(&self) -> f64 {
+    pub(crate) fn log_diagonal(&self) -> f64 {
         (0..self.n).map(|i| self.get(i, i).ln()).sum()
     }
 }

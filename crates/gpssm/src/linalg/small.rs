@@ -39,7 +39,7 @@ pub fn solve_lower(l: &[f64], n: usize, x: &mut [f64]) {
 }
 
 /// `x <- L^{-T} x`.
-pub fn solve_lower_transposed(l: &[f64], n: usize, x: &mut [f64]) {
+pub(crate) fn solve_lower_transposed(l: &[f64], n: usize, x: &mut [f64]) {
     for i in (0..n).rev() {
         let mut sum = x[i];
         for k in i + 1..n {
@@ -57,7 +57,7 @@ pub fn multiply_lower(l: &[f64], n: usize, x: &[f64], y: &mut [f64]) {
 }
 
 /// The product of two lower factors, which is lower.
-pub fn multiply_lowers(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
+pub(crate) fn multiply_lowers(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
     let mut product = vec![0.0; n * n];
     for i in 0..n {
         for j in 0..=i {
@@ -79,7 +79,7 @@ pub fn covariance(l: &[f64], n: usize) -> Vec<f64> {
 }
 
 /// Sum of the logarithms of the diagonal.
-pub fn log_diagonal(l: &[f64], n: usize) -> f64 {
+pub(crate) fn log_diagonal(l: &[f64], n: usize) -> f64 {
     (0..n).map(|i| l[i * n + i].ln()).sum()
 }
 

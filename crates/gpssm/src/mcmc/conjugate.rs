@@ -8,7 +8,7 @@ use crate::model::covariance_prior::CovariancePrior;
 
 /// r ~ IG(shape + n/2, scale + sum e^2 / 2): a variance whose prior is inverse-gamma. Missing residuals are
 /// NaN and do not count. None if the numbers admit no draw.
-pub fn draw_variance<R: Rng + ?Sized>(
+pub(crate) fn draw_variance<R: Rng + ?Sized>(
     shape: f64,
     scale: f64,
     residuals: impl Iterator<Item = f64>,
@@ -27,7 +27,7 @@ pub fn draw_variance<R: Rng + ?Sized>(
 /// R ~ IW(dof + n, Psi + sum e e') after the missing components of each residual were drawn given the
 /// observed ones and the current R. Residuals are row-major with NaN for missing; rows without any observed
 /// component do not count. Returns the lower Cholesky factor of R.
-pub fn draw_covariance<R: Rng + ?Sized>(
+pub(crate) fn draw_covariance<R: Rng + ?Sized>(
     dof: f64,
     psi: &[Vec<f64>],
     residuals: &mut [f64],
@@ -78,3 +78,6 @@ fn impute<R: Rng + ?Sized>(row: &mut [f64], covariance: &[f64], rng: &mut R) -> 
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,6 @@ pub(crate) mod start;
 pub(crate) mod sweep;
 
 pub use self::chains::{ChainPlan, ChainReport, Progress, RunReport, sample, sample_chains};
-pub use self::conjugate::{draw_covariance, draw_variance};
 pub use self::gaussian_coordinates::Anchor;
 pub use self::settings::{Settings, StartAt, StartSettings};
 pub use self::sink::{ChainDraws, Draw, MemorySink, Phase, Sink};

@@ -48,6 +48,7 @@ pub struct Settings {
 /// Where a chain begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StartAt {
     /// At a path that is searched for, see [`StartSettings`].
     #[default]

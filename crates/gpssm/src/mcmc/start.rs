@@ -62,6 +62,7 @@ const TEMPER: f64 = 0.25;
 
 /// A start and its evidence.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Start {
     /// Where the chain begins.
     pub state: ChainState,

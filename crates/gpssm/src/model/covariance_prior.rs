@@ -47,7 +47,7 @@ impl CovariancePrior {
     ///
     /// Fixed standard deviations are refused: with them the covariance matrix
     /// has no density.
-    pub fn validate(&self, n: usize) -> Result<(), PriorError> {
+    pub(crate) fn validate(&self, n: usize) -> Result<(), PriorError> {
         match self {
             CovariancePrior::InverseWishart { dof, scale } => {
                 require_finite(INVERSE_WISHART, "dof", *dof)?;
@@ -122,35 +122,6 @@ impl CovariancePrior {
                 Ok(inverse_wishart::sample(*dof, &scale_chol, rng, n))
             }
             CovariancePrior::Lkj { eta, sd } => Ok(lkj::sample(*eta, sd, rng, n)),
-        }
-    }
-
-    /// The prior of `diag(factors) Q diag(factors)` when `Q` has this prior,
-    /// for positive factors.
-    ///
-    /// # Errors
-    ///
-    /// If the number of factors is not the dimension of the prior.
-    pub fn rescaled(&self, factors: &[f64]) -> Result<CovariancePrior, PriorError> {
-        match self {
-            CovariancePrior::InverseWishart { dof, scale } => {
-                require_length(INVERSE_WISHART, "factors", factors.len(), scale.len())?;
-                let scale_row = |(row, factor): (&Vec<f64>, &f64)| -> Vec<f64> {
-                    // The product of factors first, so that symmetry stays exact.
-                    row.iter().zip(factors).map(|(entry, other)| entry * (factor * other)).collect()
-                };
-                Ok(CovariancePrior::InverseWishart {
-                    dof: *dof,
-                    scale: scale.iter().zip(factors).map(scale_row).collect(),
-                })
-            }
-            CovariancePrior::Lkj { eta, sd } => {
-                require_length(LKJ, "factors", factors.len(), sd.len())?;
-                Ok(CovariancePrior::Lkj {
-                    eta: *eta,
-                    sd: sd.iter().zip(factors).map(|(prior, factor)| prior.rescaled_sd(*factor)).collect(),
-                })
-            }
         }
     }
 }

@@ -78,7 +78,7 @@ pub enum InducingSpec {
 
 impl DynamicsSpec {
     /// Whether the weights are drawn in each sweep.
-    pub fn is_sampled(&self) -> bool {
+    pub(crate) fn is_sampled(&self) -> bool {
         match self {
             Self::Exact => false,
             Self::Fic { mode, .. }

@@ -129,7 +129,7 @@ impl Prior {
     }
 
     /// Checks that all parameters are finite and in their ranges.
-    pub fn validate(&self) -> Result<(), PriorError> {
+    pub(crate) fn validate(&self) -> Result<(), PriorError> {
         let finite = |field, value| require_finite(self.name(), field, value);
         let positive = |field, value| require_positive(self.name(), field, value);
         match *self {
@@ -191,23 +191,6 @@ impl Prior {
         match *self {
             Prior::Fixed { value } => Some(value),
             _ => None,
-        }
-    }
-
-    /// The prior of `factor * x` when `x` has this prior, for `factor > 0`
-    /// (another factor gives a prior that [`Prior::validate`] refuses, or for
-    /// a fixed value one at the product).
-    pub fn rescaled(&self, factor: f64) -> Prior {
-        match *self {
-            Prior::Fixed { value } => Prior::Fixed { value: value * factor },
-            Prior::LogNormal { median, sigma } => Prior::LogNormal { median: median * factor, sigma },
-            Prior::Normal { mean, sd } => Prior::Normal { mean: mean * factor, sd: sd * factor },
-            Prior::Gamma { shape, rate } => Prior::Gamma { shape, rate: rate / factor },
-            Prior::InverseGamma { shape, scale } => Prior::InverseGamma { shape, scale: scale * factor },
-            Prior::HalfNormal { sd } => Prior::HalfNormal { sd: sd * factor },
-            Prior::HalfCauchy { scale } => Prior::HalfCauchy { scale: scale * factor },
-            Prior::Uniform { low, high } => Prior::Uniform { low: low * factor, high: high * factor },
-            Prior::LogDensity(ref density) => density.rescaled(factor).into(),
         }
     }
 

@@ -47,7 +47,7 @@ impl ScalePrior {
     /// Checks the prior's parameters and that it gives no mass to negative
     /// numbers: a normal prior is refused, a fixed value must be positive and
     /// a uniform prior needs `low >= 0`.
-    pub fn validate(&self) -> Result<(), PriorError> {
+    pub(crate) fn validate(&self) -> Result<(), PriorError> {
         self.prior.validate()?;
         let name = self.prior.name();
         match &self.prior {
@@ -87,7 +87,7 @@ impl ScalePrior {
     }
 
     /// Draws a standard deviation.
-    pub fn sample_sd<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
+    pub(crate) fn sample_sd<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
         self.sd_of(self.prior.sample(rng))
     }
 
@@ -103,18 +103,8 @@ impl ScalePrior {
     }
 
     /// The standard deviation at which the scale is fixed, if it is.
-    pub fn fixed_sd(&self) -> Option<f64> {
+    pub(crate) fn fixed_sd(&self) -> Option<f64> {
         self.prior.fixed_value().map(|value| self.sd_of(value))
-    }
-
-    /// The prior of `factor * sd` when `sd` has this prior, for `factor > 0`.
-    /// It stays on the same quantity.
-    pub fn rescaled_sd(&self, factor: f64) -> ScalePrior {
-        let factor_of_quantity = match self.on {
-            ScaleKind::Sd => factor,
-            ScaleKind::Variance => factor * factor,
-        };
-        ScalePrior { on: self.on, prior: self.prior.rescaled(factor_of_quantity) }
     }
 
     /// `(shape, scale)` if the variance has an inverse gamma prior, the

@@ -58,6 +58,7 @@ pub enum Predictor {
 /// p(y | x, u): families with a predictor, or the user's own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum SensorSpec {
     /// y ~ N(mean, R).
     Gaussian {

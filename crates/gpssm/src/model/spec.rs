@@ -10,7 +10,7 @@ use super::kernel::KernelSpec;
 use super::names::Names;
 use super::prior::Prior;
 use super::scale_prior::ScalePrior;
-pub use super::sensor::{Predictor, SensorNoiseSpec, SensorSpec};
+pub(crate) use super::sensor::{Predictor, SensorNoiseSpec, SensorSpec};
 use super::symmetry::Symmetry;
 
 /// A Gaussian process state-space model (eq. 2 of the paper), with priors in place of numbers.

@@ -14,6 +14,7 @@ use crate::record::Sequence;
 
 /// A model's place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Ranked {
     /// Its name.
     pub name: String,

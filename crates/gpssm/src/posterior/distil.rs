@@ -47,6 +47,7 @@ impl Default for DistilOptions {
 
 /// What distilling loses against the full mixture, on held-out points of the cloud; by state, zero for lags.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct DistilLoss {
     /// RMSE of the mean, original units.
     pub mean_rmse: Vec<f64>,

@@ -19,7 +19,7 @@ use crate::scaling::Affine;
 use crate::smc::proposal::Proposal;
 
 /// The version of the data that this library writes.
-pub const DISTILLED_VERSION: u32 = 1;
+pub(crate) const DISTILLED_VERSION: u32 = 1;
 
 /// One sparse Gaussian process for each state. Inputs and outputs of its functions are in original units; what is stored
 /// is in internal units, original value = shift + scale * internal value.
@@ -49,6 +49,7 @@ pub struct Distilled {
 /// One state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum DistilledState {
     /// A copy of another state one step before.
     Lag {

@@ -11,6 +11,7 @@ pub struct Ensemble {
 
 /// Mean, standard deviation and quantiles of every entry, row-major (row, channel).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Intervals {
     /// Means.
     pub mean: Vec<f64>,

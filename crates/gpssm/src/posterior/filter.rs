@@ -19,6 +19,7 @@ use crate::smc::weights::{draw_index, normalise};
 
 /// Filtered states of a record, original units.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Filtered {
     /// E[x_t | y_{0:t}], row-major (t, d).
     pub mean: Vec<f64>,
@@ -33,6 +34,7 @@ pub struct Filtered {
 
 /// Smoothed states of a record, original units.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Smoothed {
     /// Trajectories from p(x_{0:T} | y_{0:T}).
     pub x: Ensemble,
@@ -46,6 +48,7 @@ pub struct Smoothed {
 
 /// Predictions of y_{t+k} given y_{0:t}, for every t of a record.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct HorizonPrediction {
     /// Steps ahead.
     pub k: usize,

@@ -111,7 +111,7 @@ impl Posterior {
     }
 
     /// Theta averaged over the draws, positive entries by their logarithms.
-    pub fn mean_theta(&self) -> Vec<f64> {
+    pub(crate) fn mean_theta(&self) -> Vec<f64> {
         let table = self.problem().table();
         let average = |k: usize| {
             let coordinates =

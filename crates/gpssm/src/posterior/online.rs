@@ -75,6 +75,7 @@ impl OnlineOptions {
 
 /// What is known of the state after an observation; original units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Estimate {
     /// Number of the observation, from 0.
     pub t: u64,
@@ -419,7 +420,7 @@ impl OnlineFilter {
     }
 
     /// Normalised weights of the functions.
-    pub fn function_weights(&self) -> Vec<f64> {
+    pub(crate) fn function_weights(&self) -> Vec<f64> {
         let total = log_sum_exp(&self.log_weights);
         self.log_weights.iter().map(|w| (w - total).exp()).collect()
     }
@@ -461,7 +462,7 @@ impl OnlineFilter {
     }
 
     /// How often the particles of a function died and were started again, so far.
-    pub fn restarted(&self) -> u64 {
+    pub(crate) fn restarted(&self) -> u64 {
         self.restarted
     }
 

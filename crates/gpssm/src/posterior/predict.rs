@@ -16,6 +16,7 @@ const SHARED_FROM: usize = 10_000;
 
 /// What is predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Target {
     /// f(x*, u*).
     #[default]
@@ -26,6 +27,7 @@ pub enum Target {
 
 /// Mixtures at all points.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Prediction {
     n_x: usize,
     n_points: usize,

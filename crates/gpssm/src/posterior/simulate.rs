@@ -93,25 +93,6 @@ impl Posterior {
         self.run(inputs, &draws, &start, options, on_progress)
     }
 
-    /// Paths that go on where training sequence `sequence` ended: row 0 is the row after its last one.
-    pub fn simulate_on(
-        &self,
-        sequence: usize,
-        inputs: &[Vec<f64>],
-        options: &SimulateOptions,
-        on_progress: &dyn Fn(usize, usize) -> bool,
-    ) -> Result<Simulation, Error> {
-        let initial = Initial::LastTraining { sequence };
-        self.check_initial(&initial)?;
-        let training = &self.problem().record().sequences()[sequence];
-        let mut longer = vec![training.u(training.n_rows() - 1).to_vec()];
-        longer.extend_from_slice(inputs);
-        let mut simulation = self.simulate(&longer, &initial, options, on_progress)?;
-        simulation.x = simulation.x.from_row(1);
-        simulation.y = simulation.y.from_row(1);
-        Ok(simulation)
-    }
-
     /// Paths that first follow the outputs `y` of the first rows of the record and then run free.
     ///
     /// States of these rows are drawn from the smoothing distribution under the learned model, together with the

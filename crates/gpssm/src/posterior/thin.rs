@@ -12,6 +12,7 @@ use crate::points::Points;
 /// How draws are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ThinMethod {
     /// At random without replacement, with probabilities by weight.
     Random,
@@ -24,6 +25,7 @@ pub enum ThinMethod {
 
 /// What thinning loses, over points that the paths visited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ThinLoss {
     /// Draws that were kept, by their old numbers.
     pub kept: Vec<usize>,

@@ -84,7 +84,7 @@ pub enum BoundSensor {
 
 impl BoundSensor {
     /// Adds log p(y | z_i) to `out[i]` for every point. A wholly missing y adds nothing.
-    pub fn add_log_density(&self, y: &[f64], z: &Points, out: &mut [f64]) {
+    pub(crate) fn add_log_density(&self, y: &[f64], z: &Points, out: &mut [f64]) {
         if y.iter().all(|y| y.is_nan()) {
             return;
         }
@@ -122,7 +122,7 @@ impl BoundSensor {
     }
 
     /// Sum over t of log p(y_t | z_t) along a path.
-    pub fn log_density_along<'a>(&self, z: &Points, y: impl Fn(usize) -> &'a [f64]) -> f64 {
+    pub(crate) fn log_density_along<'a>(&self, z: &Points, y: impl Fn(usize) -> &'a [f64]) -> f64 {
         let mut point = Points::new(z.n_components());
         let mut row = vec![0.0; z.n_components()];
         let mut total = 0.0;

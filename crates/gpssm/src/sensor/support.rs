@@ -50,11 +50,6 @@ impl OutputSupport {
         }
     }
 
-    /// Whether the outputs are whole numbers.
-    pub fn is_discrete(self) -> bool {
-        matches!(self, Self::Integers { .. })
-    }
-
     /// Whether a measured output is possible. Infinite numbers are not.
     pub fn contains(self, y: f64) -> bool {
         match self {

@@ -31,7 +31,7 @@ impl Resampling {
     /// lines would hardly meet, and the particle tree, its memory and its cost would grow with the record. The
     /// choice looks at nothing but the weights, and treats all particles alike; so both schemes' exactness
     /// carries over.
-    pub fn for_weights(self, weights: &[f64]) -> Self {
+    pub(crate) fn for_weights(self, weights: &[f64]) -> Self {
         if meetings(weights) < FEWEST_MEETINGS { Self::Multinomial } else { self }
     }
 
@@ -51,7 +51,13 @@ impl Resampling {
     /// The order matters: first the reference's ancestor, then the others given it. With a random cyclic
     /// shift the reference's point is uniform on the part of [0, 1) that belongs to j, and the others lie
     /// 1/n apart from it (Chopin, Singh 2015, doi 10.3150/14-BEJ629).
-    pub fn draw_given<R: Rng + ?Sized>(self, weights: &[f64], n: usize, j: usize, rng: &mut R) -> Vec<usize> {
+    pub(crate) fn draw_given<R: Rng + ?Sized>(
+        self,
+        weights: &[f64],
+        n: usize,
+        j: usize,
+        rng: &mut R,
+    ) -> Vec<usize> {
         match self {
             Self::Multinomial => multinomial(weights, n - 1, rng),
             Self::Systematic => {

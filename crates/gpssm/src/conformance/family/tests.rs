@@ -1,7 +1,8 @@
 use rand::Rng;
 
 use super::*;
-use crate::sensor::family::{Density, GAUSSIAN, Numbers, POISSON};
+use crate::sensor::family::descriptor::Density;
+use crate::sensor::family::{GAUSSIAN, Numbers, POISSON};
 
 /// What is wrong with a copy of a family.
 #[derive(Debug, PartialEq)]

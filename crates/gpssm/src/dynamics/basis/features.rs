@@ -36,6 +36,7 @@ impl BasisChoice {
 
 /// Why a kernel has no basis of this kind.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BasisError {
     /// Only some kernels have a spectral density of their own.
     #[error(

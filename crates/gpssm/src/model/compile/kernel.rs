@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Compiler, missing};
 use crate::error::Error;
 use crate::kernel::descriptor::{KernelParameter, Unit as KernelUnit};
-use crate::kernel::{Descriptor, Kernel, Kind, Part, UserKernel};
+use crate::kernel::{Descriptor, InUnits, Kernel, Kind, Part, UserKernel};
 use crate::model::functions::Functions;
 use crate::model::kernel::{Active, KernelSpec, PartSpec, UserKernelSpec};
 use crate::model::names::Scope;
@@ -232,13 +232,10 @@ impl Compiler<'_> {
             places.push(self.table.add(identity, prior)?);
         }
         let unit = scale.unit(self.scaling.x.scale[d]);
-        let kernel =
-            UserKernel { function, scaling: Some(Arc::clone(&self.scaling)), variance_unit: unit * unit };
-        Ok(CompiledKernel::User {
-            kind: Kind::User(spec.name.as_str().into(), Arc::new(kernel)),
-            components,
-            places,
-        })
+        let values =
+            InUnits { function, scaling: Some(Arc::clone(&self.scaling)), variance_unit: unit * unit };
+        let kernel = UserKernel { name: spec.name.as_str().into(), covariance: Arc::new(values) };
+        Ok(CompiledKernel::User { kind: Kind::User(kernel), components, places })
     }
 
     /// Indices into z of the components that are named.

@@ -166,23 +166,3 @@ fn determinant(mut rows: Vec<Vec<f64>>) -> f64 {
     }
     product
 }
-
-#[test]
-fn rescaled_is_the_change_of_variables() {
-    let factors = [0.3, 12.0, 1.7, 0.02];
-    for prior in [inverse_wishart_2(), inverse_wishart_3(), lkj(2.5, 2), lkj(0.6, 4)] {
-        let n = match &prior {
-            CovariancePrior::InverseWishart { scale, .. } => scale.len(),
-            CovariancePrior::Lkj { sd, .. } => sd.len(),
-        };
-        let rescaled = prior.rescaled(&factors[..n]).unwrap();
-        rescaled.validate(n).unwrap();
-        let chol = chol_n(n);
-        let moved: Vec<f64> = (0..n * n).map(|k| chol[k] * factors[k / n]).collect();
-        // |d(F Q F) / dQ| = prod f_i^(n + 1).
-        let ln_jacobian: f64 = factors[..n].iter().map(|f| (n + 1) as f64 * f.ln()).sum();
-        let left = rescaled.log_density(&moved, n) + ln_jacobian;
-        let right = prior.log_density(&chol, n);
-        assert!((left - right).abs() <= 1e-12 * right.abs().max(1.0));
-    }
-}

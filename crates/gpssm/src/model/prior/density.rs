@@ -177,8 +177,4 @@ impl LogDensity {
     pub fn quantile(&self, p: f64) -> f64 {
         self.table().map_or(f64::NAN, |table| self.unit() * table.quantile(p))
     }
-
-    pub(super) fn rescaled(&self, factor: f64) -> Self {
-        Self { unit: Some(self.unit() * factor), ..self.clone() }
-    }
 }

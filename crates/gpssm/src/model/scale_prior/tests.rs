@@ -57,21 +57,6 @@ fn samples_and_median_of_the_sd() {
 }
 
 #[test]
-fn rescaled_is_the_change_of_variables() {
-    for prior in examples() {
-        for factor in [0.02, 1.0, 31.0] {
-            let rescaled = prior.rescaled_sd(factor);
-            assert_eq!(rescaled.on, prior.on);
-            for sd in [0.05, 0.4, 3.0] {
-                let left = rescaled.log_density_of_sd(factor * sd) + factor.ln();
-                let right = prior.log_density_of_sd(sd);
-                assert!((left - right).abs() <= 1e-12 * right.abs().max(1.0));
-            }
-        }
-    }
-}
-
-#[test]
 fn only_positive_scales_are_valid() {
     let normal = Prior::Normal { mean: 5.0, sd: 0.1 };
     let expected = PriorError::NotAScale { prior: "normal" };

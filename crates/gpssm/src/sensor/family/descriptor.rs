@@ -8,13 +8,14 @@ use serde::Serialize;
 use super::super::support::OutputSupport;
 
 /// Most parameters of a family.
-pub const MOST_PARAMETERS: usize = 2;
+pub(crate) const MOST_PARAMETERS: usize = 2;
 
 /// Values of a family's parameters in the order of its descriptor; places that it does not use are zero.
 pub type Numbers = [f64; MOST_PARAMETERS];
 
 /// One family of sensors. Everything that reads, writes, compiles, explains or plots sensors reads this.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct Descriptor {
     /// Name in model files, on the command line and, in capitals (`student_t`: `StudentT`), in Python.
     pub name: &'static str,
@@ -34,12 +35,13 @@ pub struct Descriptor {
     pub parameters: &'static [FamilyParameter],
     /// The mathematics.
     #[serde(skip)]
-    pub density: &'static dyn Density,
+    pub(crate) density: &'static dyn Density,
 }
 
 /// What a predictor eta is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Link {
     /// The location of y.
     Identity,
@@ -53,6 +55,7 @@ pub enum Link {
 
 /// One parameter of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct FamilyParameter {
     /// Its name; in theta it is `sensor_` and this.
     pub name: &'static str,
@@ -65,6 +68,7 @@ pub struct FamilyParameter {
 /// What a parameter is and where its value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ParameterKind {
     /// A scale in the unit of the output, one for each output; the default prior is scaled to the data.
     Scale,
@@ -80,6 +84,7 @@ pub enum ParameterKind {
 /// Default prior of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum DefaultPrior {
     /// With mean shape / rate.
     Gamma {
@@ -101,7 +106,7 @@ pub enum DefaultPrior {
 ///
 /// Callers go through [`Family`](super::Family), which deals with missing and impossible outputs: here y is in the
 /// support and eta is a number.
-pub trait Density: fmt::Debug + Sync {
+pub(crate) trait Density: fmt::Debug + Sync {
     /// Where y can lie.
     fn support(&self, numbers: Numbers) -> OutputSupport;
 
@@ -123,7 +128,7 @@ pub trait Density: fmt::Debug + Sync {
 
 /// Adds a function of every predictor to the corresponding sum; NaN and `+inf` count as `-inf`.
 #[inline]
-pub fn add_each(eta: &[f64], out: &mut [f64], log_density: impl Fn(f64) -> f64) {
+pub(crate) fn add_each(eta: &[f64], out: &mut [f64], log_density: impl Fn(f64) -> f64) {
     for (o, &e) in out.iter_mut().zip(eta) {
         let value = log_density(e);
         // One comparison sorts out both NaN and +inf.

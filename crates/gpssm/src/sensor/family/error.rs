@@ -1,11 +1,12 @@
-//! What can be wrong with an observation or with a family's parameters.
+//! What can be wrong with an observation.
 
 use thiserror::Error;
 
 use super::OutputSupport;
 
-/// An observation or a parameter that does not belong to a family.
+/// An observation that does not belong to a family.
 #[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
 pub enum FamilyError {
     /// An observation outside the support.
     #[error(
@@ -18,15 +19,5 @@ pub enum FamilyError {
         value: f64,
         /// What it must be.
         support: OutputSupport,
-    },
-    /// A parameter that is not a positive finite number.
-    #[error("{family} family: {field} = {value}, but it must be positive and finite")]
-    BadParameter {
-        /// Name of the family as written in a configuration.
-        family: &'static str,
-        /// Name of the parameter.
-        field: &'static str,
-        /// The value found.
-        value: f64,
     },
 }

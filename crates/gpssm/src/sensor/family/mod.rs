@@ -15,7 +15,7 @@ mod student_t;
 
 pub use bernoulli::BERNOULLI;
 pub use binomial::BINOMIAL;
-pub use descriptor::{DefaultPrior, Density, Descriptor, FamilyParameter, Link, Numbers, ParameterKind};
+pub use descriptor::{DefaultPrior, Descriptor, FamilyParameter, Link, Numbers, ParameterKind};
 pub use error::FamilyError;
 pub use gaussian::GAUSSIAN;
 pub use negative_binomial::NEGATIVE_BINOMIAL;
@@ -50,7 +50,7 @@ impl PartialEq for Family {
 }
 
 impl Family {
-    /// The family with these values of its parameters, which are not checked: see [`Self::validate`].
+    /// The family with these values of its parameters, which must be positive and finite.
     pub const fn bind(descriptor: &'static Descriptor, numbers: Numbers) -> Self {
         Self { descriptor, numbers }
     }
@@ -68,16 +68,6 @@ impl Family {
     /// The name of the family as written in a configuration.
     pub fn name(&self) -> &'static str {
         self.descriptor.name
-    }
-
-    /// Checks that the parameters are positive and finite.
-    pub fn validate(&self) -> Result<(), FamilyError> {
-        for (parameter, &value) in self.descriptor.parameters.iter().zip(&self.numbers) {
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(FamilyError::BadParameter { family: self.name(), field: parameter.name, value });
-            }
-        }
-        Ok(())
     }
 
     /// Where observations can lie.

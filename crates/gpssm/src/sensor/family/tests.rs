@@ -146,7 +146,6 @@ fn never_nan_nor_plus_infinity() {
         Family::gaussian(1e-200),
     ];
     for family in ALL.into_iter().chain(more) {
-        family.validate().unwrap();
         for y in observations {
             let mut out = [0.0; 12];
             family.log_density(y, &eta, &mut out);

@@ -20,7 +20,7 @@ fn log_density_is_never_nan() {
     ];
     let scales = [1e-300, 1e-10, 1.0, 1e10, 1e300];
     for prior in all().chain([Prior::Fixed { value: 1.0 }]) {
-        for prior in scales.map(|scale| prior.rescaled(scale)) {
+        for prior in scales.map(|scale| rescaled(&prior, scale)) {
             for x in extremes {
                 let value = prior.log_density(x);
                 assert!(!value.is_nan(), "{prior:?} at {x}");

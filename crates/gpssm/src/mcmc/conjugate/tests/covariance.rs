@@ -1,14 +1,14 @@
 //! A full covariance with an inverse-Wishart prior, and missing components.
 
-use gpssm::mcmc::draw_covariance;
-use gpssm::model::CovariancePrior;
+use crate::mcmc::conjugate::draw_covariance;
+use crate::model::CovariancePrior;
 use gpssm_dev::dense::{log_determinant, log_gaussian_factored, lower_times, times_transposed};
 use gpssm_dev::normal;
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 
-use crate::twin::{self, Mutant};
-use crate::{ACCEPT, DETECT, REPLICATES, largest, relative_spread, rng, z_values};
+use super::twin::{self, Mutant};
+use super::{ACCEPT, DETECT, REPLICATES, largest, relative_spread, rng, z_values};
 
 const N: usize = 3;
 const DOF: f64 = 8.0;

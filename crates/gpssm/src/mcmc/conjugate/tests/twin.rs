@@ -1,12 +1,12 @@
 //! The slow version of the inverse-Wishart update, with its planted bugs.
 
-use gpssm::model::CovariancePrior;
+use crate::model::CovariancePrior;
 use gpssm_dev::dense::{cholesky, lower_times};
 use gpssm_dev::normal;
 use rand::rngs::ChaCha8Rng;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Mutant {
+pub(super) enum Mutant {
     /// Missing components are drawn from their marginal.
     MarginalImputation,
     /// Missing components are set to their conditional mean.
@@ -28,7 +28,7 @@ fn reorder(a: &[f64], n: usize, order: &[usize]) -> Vec<f64> {
 }
 
 /// Draws R's factor given residuals (row-major, NaN for missing) and the current R.
-pub fn draw(
+pub(super) fn draw(
     dof: f64,
     psi: &[Vec<f64>],
     residuals: &[f64],

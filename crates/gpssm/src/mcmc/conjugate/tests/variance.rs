@@ -1,12 +1,12 @@
 //! A variance with an inverse-gamma prior.
 
-use gpssm::Prior;
-use gpssm::mcmc::draw_variance;
+use crate::mcmc::conjugate::draw_variance;
+use crate::model::Prior;
 use rand_distr::{Distribution, Gamma};
 use statrs::function::gamma::checked_gamma_ur;
 use std::f64::consts::PI;
 
-use crate::{ACCEPT, DETECT, REPLICATES, largest, relative_spread, rng, z_values};
+use super::{ACCEPT, DETECT, REPLICATES, largest, relative_spread, rng, z_values};
 use gpssm_dev::normal;
 
 const SHAPE: f64 = 4.0;
