@@ -8,6 +8,7 @@ use gpssm::sensor::family::FAMILIES;
 use crate::commands::distil::{DistilArgs, ThinArgs};
 use crate::commands::evaluate::EvaluateArgs;
 use crate::commands::filter::FilterArgs;
+use crate::commands::forecast::ForecastArgs;
 use crate::commands::predict::PredictArgs;
 use crate::commands::reproduce::Reproduce;
 use crate::commands::score::{CompareArgs, ScoreArgs};
@@ -52,6 +53,8 @@ pub enum Command {
     Merge(MergeArgs),
     /// Predict the transition function at given points, or outputs k steps ahead.
     Predict(PredictArgs),
+    /// Predict the rows after the end of the training record, with prediction intervals.
+    Forecast(ForecastArgs),
     /// Simulate the fitted model under new inputs, with prediction intervals.
     Simulate(SimulateArgs),
     /// Estimate the states of a new record online, with the log likelihood of each row.

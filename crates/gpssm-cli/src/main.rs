@@ -42,6 +42,7 @@ fn dispatch(command: &Command, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         Command::Report(args) => commands::report::run(args),
         Command::Merge(args) => commands::merge::run(args),
         Command::Predict(args) => commands::predict::run(args),
+        Command::Forecast(args) => commands::forecast::run(args),
         Command::Simulate(args) => commands::simulate::run(args),
         Command::Filter(args) => commands::filter::filter(args),
         Command::Smooth(args) => commands::filter::smooth(args),

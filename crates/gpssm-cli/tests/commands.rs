@@ -210,6 +210,27 @@ fn free_runs() {
     assert!(rows.iter().flatten().all(|value| value.is_finite()));
 }
 
+/// The first row is the one after the training record, which ends at 2.9.
+#[test]
+fn forecasts_go_on_after_the_training_record() {
+    let folder = folder();
+    let path = folder.path();
+    std::fs::write(path.join("next.csv"), "t,u\n3.0,0.5\n3.1,0.4\n3.2,0.3\n").expect("inputs");
+    let (names, rows) = csv(&gpssm(path, "forecast run.zarr --inputs next.csv --paths 30"));
+    assert_eq!(names, header(&["time"], &["y", "state_x"], &[]));
+    let expected = csv(&gpssm(path, "simulate run.zarr --inputs next.csv --initial last --paths 30")).1;
+    assert_eq!(rows.len(), 3);
+    for (row, simulated) in rows.iter().zip(&expected) {
+        assert!((row[0] - simulated[0]).abs() < 1e-9, "time {} and not {}", row[0], simulated[0]);
+        assert_eq!(row[1..], simulated[1..]);
+    }
+    let fit = ["fit", "data.csv", "--y", "y", "--time", "t", "-o", "free.zarr"];
+    succeed(path, &[&fit[..], &TINY].concat());
+    let (_, rows) = csv(&gpssm(path, "forecast free.zarr --steps 5 --sequence 1 --paths 30"));
+    let times: Vec<f64> = rows.iter().map(|row| (10.0 * row[0]).round()).collect();
+    assert_eq!(times, [30.0, 31.0, 32.0, 33.0, 34.0]);
+}
+
 #[test]
 fn simulations_before_any_fit() {
     let folder = folder();

@@ -6,6 +6,7 @@ pub mod dry_run;
 pub mod evaluate;
 pub mod filter;
 pub mod fit;
+pub mod forecast;
 pub mod init;
 pub mod merge;
 pub mod predict;

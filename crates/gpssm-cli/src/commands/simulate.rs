@@ -19,12 +19,11 @@ use crate::progress::steps;
 #[command(after_help = "Examples:
   gpssm simulate run.zarr --inputs new.csv -o intervals.csv            from p(x_0)
   gpssm simulate run.zarr --inputs test.csv --n-init 50            infer the initial state from the first 50 rows
-  gpssm simulate run.zarr --inputs next.csv --initial last         continue from the end of the training record
   gpssm simulate run.zarr --steps 100 --paths 5000 --samples paths.parquet   a model without inputs
   gpssm simulate --prior model.toml -o prior.csv                   simulate from the priors, before any fit
 
 Each path uses one function drawn from the posterior, so the prediction intervals include uncertainty about the dynamics.
-Every row is predicted, also by models of every k-th row.")]
+Every row is predicted, also by models of every k-th row. To continue the training record see gpssm forecast.")]
 pub struct SimulateArgs {
     /// A posterior store.
     #[arg(required_unless_present = "prior")]
@@ -35,7 +34,7 @@ pub struct SimulateArgs {
     /// A CSV file with the input columns (and outputs, for --n-init).
     #[arg(long, value_name = "FILE", required_unless_present_any = ["steps", "prior"])]
     pub inputs: Option<PathBuf>,
-    /// Number of steps to simulate, for a model without inputs.
+    /// Number of rows to simulate, for a model without inputs; the first is the initial state.
     #[arg(long, value_name = "N", conflicts_with = "inputs")]
     pub steps: Option<usize>,
     /// Initial state: model (its p(x_0)), last (the end of the training record), or numbers separated by commas.
@@ -44,6 +43,20 @@ pub struct SimulateArgs {
     /// Infer the initial state from the outputs of the first N rows.
     #[arg(long, value_name = "N", conflicts_with = "initial")]
     pub n_init: Option<usize>,
+    /// Paths and tables.
+    #[command(flatten)]
+    pub paths: PathArgs,
+    /// Columns of the file.
+    #[command(flatten)]
+    pub record: RecordArgs,
+    /// Draws.
+    #[command(flatten)]
+    pub draws: DrawArgs,
+}
+
+/// How paths are simulated, and where they are written to.
+#[derive(Debug, Args)]
+pub struct PathArgs {
     /// Number of simulated paths.
     #[arg(long, default_value_t = 1000)]
     pub paths: usize,
@@ -62,57 +75,72 @@ pub struct SimulateArgs {
     /// Table of all paths (.csv or .parquet).
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
-    /// Columns of the file.
-    #[command(flatten)]
-    pub record: RecordArgs,
-    /// Draws.
-    #[command(flatten)]
-    pub draws: DrawArgs,
+}
+
+impl PathArgs {
+    /// Refuses tables that cannot be written, before anything is computed.
+    pub fn check(&self, read: &[&Path]) -> Result<(), Failure> {
+        for path in self.out.iter().chain(&self.samples) {
+            check_table(path, read)?;
+        }
+        if self.samples.is_some() && self.out == self.samples {
+            return Err(Failure::input("-o and --samples name the same file; choose two"));
+        }
+        Ok(())
+    }
+
+    /// The same, as the library wants it.
+    pub fn options(&self, seed: u64) -> FreeRunOptions {
+        FreeRunOptions {
+            simulate: SimulateOptions {
+                n_paths: self.paths,
+                process_noise: !self.no_process_noise,
+                sensor_noise: !self.no_sensor_noise,
+                seed,
+            },
+            filter: OnlineOptions { seed, ..OnlineOptions::default() },
+            raw: self.raw,
+        }
+    }
 }
 
 /// Runs the command; the exit code.
 pub fn run(args: &SimulateArgs) -> Result<u8, Failure> {
     let read: Vec<&Path> =
         [&args.run, &args.prior, &args.inputs].into_iter().flatten().map(PathBuf::as_path).collect();
-    for path in args.out.iter().chain(&args.samples) {
-        check_table(path, &read)?;
-    }
-    if args.samples.is_some() && args.out == args.samples {
-        return Err(Failure::input("-o and --samples name the same file; choose two"));
-    }
-    let options = SimulateOptions {
-        n_paths: args.paths,
-        process_noise: !args.no_process_noise,
-        sensor_noise: !args.no_sensor_noise,
-        seed: args.draws.seed,
-    };
+    args.paths.check(&read)?;
+    let options = args.paths.options(args.draws.seed);
     match (&args.prior, &args.run) {
-        (Some(model), _) => prior(args, model, &options),
+        (Some(model), _) => prior(args, model, &options.simulate),
         (None, Some(run)) => posterior(args, run, &options),
         (None, None) => Err(Failure::input("give a posterior store, or --prior and a run file")),
     }
 }
 
 /// A record to run free over, with its label and times.
-type Labelled<T> = (String, Vec<f64>, T);
+pub type Labelled<T> = (String, Vec<f64>, T);
 
-fn posterior(args: &SimulateArgs, run: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
+fn posterior(args: &SimulateArgs, run: &Path, options: &FreeRunOptions) -> Result<u8, Failure> {
     let fitted = Fitted::open(run, args.draws)?.for_record(&args.record)?;
     let start = match args.n_init {
         Some(n_init) => Start::Outputs { n_init },
         None => fitted.initial(&args.initial)?.into(),
     };
-    let options = FreeRunOptions {
-        simulate: options.clone(),
-        filter: OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() },
-        raw: args.raw,
-    };
     let mut done = Vec::new();
     for (label, time, sequence) in records(args, &fitted)? {
         let progress = steps("simulate");
         let tell = |done: usize, of: usize| progress.tell(done, of);
-        done.push((label, time, fitted.model.free_run(&sequence, &start, &options, &tell)?));
+        done.push((label, time, fitted.model.free_run(&sequence, &start, options, &tell)?));
     }
+    write_fitted(&args.paths, &fitted, done)
+}
+
+/// Writes the runs of a fitted model and says how they were calibrated.
+pub fn write_fitted(
+    args: &PathArgs,
+    fitted: &Fitted,
+    done: Vec<Labelled<Simulation>>,
+) -> Result<u8, Failure> {
     if let Some(words) = fitted.model.calibration.describe().filter(|_| !args.raw) {
         eprintln!("{words}");
     }
@@ -127,7 +155,7 @@ fn records(args: &SimulateArgs, fitted: &Fitted) -> Result<Vec<Labelled<Sequence
     match (&args.inputs, args.n_init, args.steps) {
         (Some(path), Some(n_init), _) => {
             let data = fitted.measured(path, &args.record)?;
-            check_room("--paths", args.paths, data.n_rows * values)?;
+            check_room("--paths", args.paths.paths, data.n_rows * values)?;
             let sequences = data.record.sequences();
             if let Some(short) = sequences.iter().find(|s| n_init == 0 || n_init > s.n_rows()) {
                 let message = format!("--n-init {n_init}: the record has {} rows", short.n_rows());
@@ -142,7 +170,7 @@ fn records(args: &SimulateArgs, fitted: &Fitted) -> Result<Vec<Labelled<Sequence
         }
         (Some(path), None, _) => {
             let data = fitted.inputs(path, &args.record)?;
-            check_room("--paths", args.paths, data.n_rows * values)?;
+            check_room("--paths", args.paths.paths, data.n_rows * values)?;
             let mut records = Vec::new();
             for (s, sequence) in data.record.sequences().iter().enumerate() {
                 let u = (0..sequence.n_rows()).map(|t| sequence.y(t).to_vec()).collect();
@@ -152,9 +180,9 @@ fn records(args: &SimulateArgs, fitted: &Fitted) -> Result<Vec<Labelled<Sequence
             Ok(records)
         }
         (None, None, Some(steps)) if n_u == 0 => {
-            check_room("--steps", steps, args.paths.max(1).saturating_mul(values))?;
-            let time = (0..=steps).map(|t| t as f64).collect();
-            Ok(vec![("1".to_owned(), time, fitted.model.inputs(vec![Vec::new(); steps + 1])?)])
+            check_room("--steps", steps, args.paths.paths.max(1).saturating_mul(values))?;
+            let time = (0..steps).map(|t| t as f64).collect();
+            Ok(vec![("1".to_owned(), time, fitted.model.inputs(vec![Vec::new(); steps])?)])
         }
         (None, None, _) => {
             Err(Failure::input(format!("--inputs: the model has {n_u} inputs, which must be given")))
@@ -165,7 +193,7 @@ fn records(args: &SimulateArgs, fitted: &Fitted) -> Result<Vec<Labelled<Sequence
 fn prior(args: &SimulateArgs, model: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
     let (run, data) = fit::read(&RunFile::open(model)?, None, true)?;
     let problem = prepare(&run.problem, &run.settings)?;
-    check_room("--paths", args.paths, data.n_rows * (problem.n_x() + problem.model().n_y))?;
+    check_room("--paths", args.paths.paths, data.n_rows * (problem.n_x() + problem.model().n_y))?;
     let mut done = Vec::new();
     for (s, sequence) in data.record.sequences().iter().enumerate() {
         let inputs: Vec<Vec<f64>> = (0..sequence.n_rows()).map(|t| sequence.u(t).to_vec()).collect();
@@ -174,11 +202,11 @@ fn prior(args: &SimulateArgs, model: &Path, options: &SimulateOptions) -> Result
         done.push((data.sequence_labels[s].clone(), data.time[s].clone(), found));
     }
     let model = problem.model();
-    write(args, model.state_names(), model.output_names(), done)
+    write(&args.paths, model.state_names(), model.output_names(), done)
 }
 
 fn write(
-    args: &SimulateArgs,
+    args: &PathArgs,
     states: Vec<String>,
     outputs: Vec<String>,
     done: Vec<Labelled<Simulation>>,
