@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeGuard, cast
+from typing import Any, Protocol, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core
+from ._index import Index, Times, filled, from_values, positions, rows_at
 from ._layout import Layout
 from ._tables import Channels, as_table
 from ._types import Floats
+
+Sequenced = tuple[list[object], list[str] | None]
+"""Sequences, and their labels where there are some."""
 
 __all__ = ["Data", "as_data"]
 
@@ -39,7 +44,9 @@ class Record(Protocol):
 class Data:
     """Recorded outputs and inputs: one array for each sequence, NaN where an output is missing.
 
-    Where a model sees other rows (`layout`), `measured` holds the record as it was.
+    Where a model sees other rows (`layout`), `measured` holds the record as it was. `time` are numbers: where rows
+    have dates, these are in `index`, and `time` counts seconds. `named` says whether outputs and inputs came with
+    names.
     """
 
     y: list[Floats]
@@ -50,6 +57,8 @@ class Data:
     sequences: list[str]
     layout: Layout = field(default_factory=Layout)
     measured: Data | None = None
+    index: list[Index] | None = None
+    named: tuple[bool, bool] = (False, False)
 
     def _labels(self) -> tuple[list[str], list[str], list[str], list[list[float]]]:
         """Names and times, as the extension takes them."""
@@ -59,7 +68,27 @@ class Data:
         """Some rows of every sequence."""
         part = slice(first, last)
         u = None if self.u is None else [values[part] for values in self.u]
-        return replace(self, y=[values[part] for values in self.y], u=u, time=[t[part] for t in self.time])
+        index = None if self.index is None else [times.part(part) for times in self.index]
+        time = [t[part] for t in self.time]
+        return replace(self, y=[values[part] for values in self.y], u=u, time=time, index=index)
+
+    def times(self, sequence: int = 0) -> Times:
+        """Times of the rows of a sequence: dates where the record has dates, else numbers."""
+        return self._index(sequence).values
+
+    def _index(self, sequence: int) -> Index:
+        return Index(self.time[sequence]) if self.index is None else self.index[sequence]
+
+    def _position(self, sequence: int | str, what: str) -> int:
+        """Position of a sequence: labels are labels, whole numbers are positions from 0."""
+        if isinstance(sequence, str):
+            if sequence not in self.sequences:
+                raise ValueError(f"{what}: there is no sequence {sequence!r} among {self.sequences}")
+            return self.sequences.index(sequence)
+        n = len(self.sequences)
+        if isinstance(sequence, bool) or not hasattr(sequence, "__index__") or not -n <= sequence < n:
+            raise ValueError(f"{what}: sequence {sequence!r}, but there are {n}: give a label or 0 .. {n - 1}")
+        return sequence.__index__() % n
 
     def _with_layout(self, layout: Layout) -> Data:
         """The record as a model with this layout sees it."""
@@ -68,7 +97,8 @@ class Data:
         k = layout.every
         y, u, inputs = _core.laid_out((layout.input_lags, layout.delay, k), self.y, self.u, self.inputs)
         time = [np.ascontiguousarray(t[::k]) for t in self.time]
-        return Data(y, u, time, self.outputs, inputs, self.sequences, layout, self)
+        index = None if self.index is None else [times.part(slice(None, None, k)) for times in self.index]
+        return Data(y, u, time, self.outputs, inputs, self.sequences, layout, self, index, self.named)
 
     @property
     def n_y(self) -> int:
@@ -98,7 +128,12 @@ DataLike = Data | Record | OneSequence | Sequence[Record | OneSequence]
 
 
 def as_data(
-    y: DataLike, u: DataLike | None = None, *, time: DataLike | None = None, dt: float | None = None
+    y: DataLike,
+    u: DataLike | None = None,
+    *,
+    time: DataLike | None = None,
+    dt: float | None = None,
+    sequence: str | None = None,
 ) -> Data:
     """Convert outputs and inputs to sequences.
 
@@ -107,13 +142,17 @@ def as_data(
     y : array_like, frame, record, or list of them
         Outputs: (T,) or (T, n_y); pandas or polars frames and series; xarray arrays; objects with attributes
         ``u`` and ``y`` (such as ``Input_output_data`` of nonlinear_benchmarks), which bring their inputs along.
-        A list of arrays, frames or records is a list of sequences that share the dynamics. NaN is missing.
+        A list of arrays, frames or records is a list of sequences that share the dynamics. So is a frame with an
+        index of two levels, the label of the sequence and the time. NaN is missing.
     u : the same, optional
-        Inputs, without missing values.
+        Inputs, without missing values. Where y and u both have an index, rows are matched by it.
     time : array_like or list of them, optional
-        Times of the rows; by default the index of a frame, or row numbers.
+        Times of the rows, numbers or dates; by default the index of a frame, its column of dates, or row numbers.
+        Rows must be in order and one step apart. Rows that are left out become rows with missing outputs.
     dt : float, optional
         Sampling time, if there are no times.
+    sequence : str, optional
+        Column of the frames with the label of the sequence that a row belongs to.
 
     Returns
     -------
@@ -128,7 +167,7 @@ def as_data(
         if u is not None:
             raise ValueError("u: these data bring their own inputs")
         return y
-    parts = _sequences(y)
+    parts, labels = _sequences(y, sequence, "y")
     steps: list[float | None] = [None] * len(parts)
     if records := [part for part in parts if _is_record(part)]:
         if u is not None or len(records) < len(parts):
@@ -143,46 +182,128 @@ def as_data(
         time = [float(dt) * np.arange(len(table.values)) for table in outputs]
     inputs = None
     if u is not None:
-        u_parts = _sequences(u)
+        u_parts, u_labels = _sequences(u, sequence, "u")
         if len(u_parts) != len(parts):
             raise ValueError(f"y has {len(parts)} sequences, u has {len(u_parts)}")
+        if labels is not None and u_labels is not None and labels != u_labels:
+            raise ValueError(f"y has the sequences {labels}, u has {u_labels}")
         inputs = [as_table(part, _name("u", u_parts, s)) for s, part in enumerate(u_parts)]
-    return _assemble(outputs, inputs, steps, time)
+    index = _given_index(outputs, steps, time)
+    return _assemble(outputs, inputs, index, labels)
+
+
+def _given_index(
+    outputs: list[Channels], steps: Sequence[float | None], time: DataLike | None
+) -> list[Index | None]:
+    """The index of every sequence: what is given beside y, that of y, or none."""
+    if time is None:
+        rows = [np.arange(len(table.values), dtype=np.float64) for table in outputs]
+        made = [None if step is None else Index(row * step) for row, step in zip(rows, steps, strict=True)]
+        return [table.time if step is None else step for table, step in zip(outputs, made, strict=True)]
+    several = isinstance(time, (list, tuple)) and len(time) > 0 and np.ndim(time[0]) == 1
+    given = [from_values(t, "time") for t in (time if several else [time])]  # type: ignore[union-attr]
+    shapes = [(len(t.values),) for t in given]
+    if shapes != [(len(table.values),) for table in outputs]:
+        raise ValueError(f"time: shapes {shapes} do not fit the rows of y")
+    return list(given)
 
 
 def _assemble(
-    outputs: list[Channels], inputs: list[Channels] | None, steps: Sequence[float | None], time: DataLike | None
+    outputs: list[Channels], inputs: list[Channels] | None, index: list[Index | None], labels: list[str] | None
 ) -> Data:
     several = len(outputs) > 1
+    y, u, times = [], [], []
     for s, table in enumerate(outputs):
         where = f" in sequence {s}" if several else ""
         if len(table.values) < 2:
             raise ValueError(f"y{where}: {len(table.values)} rows; a transition needs at least two")
-        if table.values.shape[1] != outputs[0].values.shape[1]:
-            raise ValueError(
-                f"y{where} has {table.values.shape[1]} columns, the first sequence {outputs[0].values.shape[1]}"
+        values = _like_first(table, outputs[0], f"y{where}")
+        _refuse(np.isinf(values), table, "y", where, "infinite; a missing output is NaN")
+        own = index[s]
+        if own is not None:
+            values, own = _on_grid(values, own, f"y{where}")
+        y.append(values)
+        times.append(own)
+        if inputs is not None:
+            known = _matched(
+                _like_first(inputs[s], inputs[0], f"u{where}"), inputs[s].time, own, len(values), where
             )
-        _refuse(np.isinf(table.values), table, "y", where, "infinite; a missing output is NaN")
-    if np.isnan(np.concatenate([table.values for table in outputs])).all():
+            _refuse(~np.isfinite(known), inputs[s], "u", where, "not finite; inputs must be known in every row")
+            u.append(known)
+    if np.isnan(np.concatenate(y)).all():
         raise ValueError("y: all outputs are missing")
-    for s, table in enumerate(inputs or []):
-        where = f" in sequence {s}" if several else ""
-        if len(table.values) != len(outputs[s].values):
-            raise ValueError(f"y has {len(outputs[s].values)} rows, u has {len(table.values)}{where}")
-        if table.values.shape[1] != inputs[0].values.shape[1]:  # type: ignore[index]
-            raise ValueError(f"u{where} has another number of columns than the first sequence")
-        _refuse(~np.isfinite(table.values), table, "u", where, "not finite; inputs must be known in every row")
-    n_y = outputs[0].values.shape[1]
-    n_u = inputs[0].values.shape[1] if inputs else 0
-    times = _times(outputs, steps, time)
+    n_y, n_u = y[0].shape[1], u[0].shape[1] if u else 0
+    dated = all(own is not None and own.has_dates for own in times)
+    if not dated and any(own is not None and own.has_dates for own in times):
+        raise ValueError("y: some sequences have dates and others have none")
     return Data(
-        [table.values for table in outputs],
-        [table.values for table in inputs] if inputs and n_u else None,
-        times,
-        outputs[0].names or [f"y{k + 1}" for k in range(n_y)],
-        (inputs[0].names if inputs else None) or [f"u{c + 1}" for c in range(n_u)],
-        [str(s + 1) for s in range(len(outputs))],
+        y,
+        u if n_u else None,
+        [np.arange(len(y[s]), dtype=np.float64) if own is None else own.seconds for s, own in enumerate(times)],
+        outputs[0].names or default_names("y", n_y),
+        (inputs[0].names if inputs else None) or default_names("u", n_u),
+        labels or [str(s + 1) for s in range(len(outputs))],
+        index=cast("list[Index]", times) if dated else None,
+        named=(outputs[0].names is not None, bool(inputs) and inputs[0].names is not None),  # type: ignore[index]
     )
+
+
+def default_names(letter: str, n: int) -> list[str]:
+    """Names of columns that have none."""
+    return [f"{letter}{k + 1}" for k in range(n)]
+
+
+def _like_first(table: Channels, first: Channels, what: str) -> Floats:
+    """The columns of a sequence in the order of the first one."""
+    if table.values.shape[1] != first.values.shape[1]:
+        raise ValueError(f"{what} has {table.values.shape[1]} columns, the first sequence {first.values.shape[1]}")
+    if table.names is None or first.names is None or table.names == first.names:
+        return table.values
+    return in_order(table.values, table.names, first.names, f"{what}: the first sequence")
+
+
+def in_order(values: Floats, names: list[str], wanted: list[str], what: str) -> Floats:
+    """Columns in another order; refused where they are other columns."""
+    if sorted(names) != sorted(wanted):
+        raise ValueError(f"{what} has the columns {wanted}, not {names}")
+    return np.ascontiguousarray(values[:, [names.index(name) for name in wanted]])
+
+
+def _on_grid(values: Floats, index: Index, what: str) -> tuple[Floats, Index]:
+    """Rows one step apart; those that are left out are missing."""
+    places = positions(index, what)
+    n = int(places[-1]) + 1
+    if n == len(values):
+        return values, index
+    if n > 10 * len(values):
+        raise ValueError(
+            f"{what}: the index leaves out {n - len(values)} of {n} rows; bring the record to equal steps first, "
+            "see resample()"
+        )
+    grid = np.full((n, values.shape[1]), np.nan)
+    grid[places] = values
+    first = int(np.flatnonzero(np.diff(places) > 1)[0])
+    warnings.warn(
+        f"{what}: {n - len(values)} rows are left out, the first after {index.text(first)}; "
+        "they become rows with missing outputs",
+        UserWarning,
+        stacklevel=5,
+    )
+    return grid, filled(index, places)
+
+
+def _matched(values: Floats, own: Index | None, index: Index | None, n: int, where: str) -> Floats:
+    """Inputs at the rows of y: by their index where both have one, else row by row."""
+    if own is None or index is None:
+        if len(values) != n:
+            raise ValueError(f"y has {n} rows, u has {len(values)}{where}")
+        return values
+    positions(own, f"u{where}")
+    rows = rows_at(index, own)
+    if (rows < 0).any():
+        row = int(np.argmax(rows < 0))
+        raise ValueError(f"u{where}: there is no row for {index.text(row)}, which is row {row} of y")
+    return np.ascontiguousarray(values[rows])
 
 
 def _refuse(bad: np.ndarray, table: Channels, what: str, where: str, why: str) -> None:
@@ -190,20 +311,6 @@ def _refuse(bad: np.ndarray, table: Channels, what: str, where: str, why: str) -
         row, column = (int(i) for i in np.argwhere(bad)[0])
         name = table.names[column] if table.names else f"{what}{column + 1}"
         raise ValueError(f"{what}{where}: row {row} of {name} is {why}")
-
-
-def _times(outputs: list[Channels], steps: Sequence[float | None], time: DataLike | None) -> list[Floats]:
-    if time is not None:
-        given = time if isinstance(time, (list, tuple)) and np.ndim(time[0]) == 1 else [time]
-        times = [np.ascontiguousarray(t, dtype=np.float64) for t in given]
-        if [t.shape for t in times] != [(len(table.values),) for table in outputs]:
-            raise ValueError(f"time: shapes {[t.shape for t in times]} do not fit the rows of y")
-        return times
-    found = []
-    for table, step in zip(outputs, steps, strict=True):
-        rows = np.arange(len(table.values), dtype=np.float64)
-        found.append(table.time if table.time is not None else rows * (step or 1.0))
-    return found
 
 
 def _is_record(value: object) -> TypeGuard[Record]:
@@ -218,18 +325,52 @@ def _sampling_time(record: object) -> float | None:
     return float(step) if isinstance(step, (int, float, np.number)) and step > 0 else None
 
 
-def _sequences(value: object) -> list[object]:
-    """A list of sequences, of one if it is not a list."""
+def _sequences(value: object, column: str | None, what: str) -> Sequenced:
+    """A list of sequences, of one if it is not a list, with their labels if they have some."""
+    if column is not None or type(getattr(value, "index", None)).__name__ == "MultiIndex":
+        return _labelled(value, column, what)
     if not isinstance(value, (list, tuple)):
-        return [value]
+        return [value], None
     if not value:
         raise ValueError("y: there is nothing in the list")
     if all(isinstance(part, (int, float, complex, str, np.number, np.bool_)) or part is None for part in value):
-        return [value]
+        return [value], None
     if all(isinstance(part, (list, tuple)) for part in value):
         # Rows of equal length are the rows of one table, lists of different lengths are sequences.
-        return [value] if len({len(part) for part in value}) == 1 else list(value)
-    return list(value)
+        return ([value] if len({len(part) for part in value}) == 1 else list(value)), None
+    return list(value), None
+
+
+def _labelled(value: object, column: str | None, what: str) -> Sequenced:
+    """A frame cut into its sequences, by a column or by the first level of its index."""
+    import pandas as pd
+
+    if not hasattr(value, "columns") and not isinstance(value, pd.Series):
+        raise ValueError(
+            f"{what}: sequence {column!r} names a column, so give a frame, not {type(value).__name__}"
+        )
+    frame: Any = value
+    if not isinstance(value, pd.DataFrame | pd.Series):
+        frame = pd.DataFrame({name: frame[name].to_numpy() for name in frame.columns})
+    if column is None:
+        if frame.index.nlevels != 2:
+            raise ValueError(
+                f"{what}: an index of {frame.index.nlevels} levels; two levels are the sequence and its times"
+            )
+        labels = frame.index.get_level_values(0)
+        frame = frame.set_axis(frame.index.get_level_values(1), axis=0)
+    else:
+        if column not in getattr(frame, "columns", ()):
+            raise ValueError(f"{what}: there is no column {column!r} with the labels of sequences")
+        labels = pd.Index(frame[column])
+        frame = frame.drop(columns=column)
+    names = list(dict.fromkeys(labels))
+    parts: list[object] = []
+    for name in names:
+        part = frame[labels == name]
+        counted = column is not None and type(frame.index).__name__ == "RangeIndex"
+        parts.append(part.reset_index(drop=True) if counted else part)
+    return parts, [str(name) for name in names]
 
 
 def _name(letter: str, parts: list[object], s: int) -> str:

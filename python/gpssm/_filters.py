@@ -29,7 +29,7 @@ class Filters(Fitted):
         proposal: Proposal = "auto",
         seed: int = 1,
     ) -> xr.Dataset:
-        """Filter a record online: x_t given y_{0:t}.
+        """Filter a record online: row t is x_t given y_{0:t}, and row 0 is the first row of the record.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class Filters(Fitted):
                 "sd": (("time", "state"), found["sd"]),
                 "log_marginal_likelihood": ("time", found["log_marginal_likelihood"]),
             },
-            {"time": data.time[0], "state": self.state_names},
+            {"time": data.times(), "state": self.state_names},
         )
 
     @checked
@@ -92,7 +92,7 @@ class Filters(Fitted):
         proposal: Proposal = "auto",
         seed: int = 1,
     ) -> xr.Dataset:
-        """Draw states of a new record given all its outputs.
+        """Draw states of a new record given all its outputs; row 0 is the first row of the record.
 
         Parameters
         ----------
@@ -122,5 +122,5 @@ class Filters(Fitted):
         options = filter_options(functions, particles, waves, forgetting, proposal, seed)
         found = self._posterior.smooth(outputs, inputs, int(paths), options)
         warn(found["warnings"])
-        intervals = self._intervals({"x": found["x"]}, data.time[0], quantiles)
+        intervals = self._intervals({"x": found["x"]}, data.times(), quantiles)
         return intervals.assign_attrs(log_marginal_likelihood=found["log_marginal_likelihood"])

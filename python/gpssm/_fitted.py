@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from . import _core
 from ._chains import Chain
-from ._data import Data, DataLike, as_data
+from ._data import Data, DataLike, as_data, in_order
+from ._index import Times
 from ._settings import Proposal, Sampler
 from ._types import Floats
 from .model import Model
@@ -22,15 +24,15 @@ from .model import Model
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Probabilities of the quantiles, as in the tables of the program."""
 
-InitialState = Literal["model", "last"] | tuple[Literal["last"], int] | ArrayLike
+InitialState = Literal["model", "last"] | tuple[Literal["last"], int | str] | ArrayLike
 """Where states start: from p(x_0), on from the end of a training sequence, or at known numbers."""
 
 
-def warn(found: Sequence[str]) -> None:
-    """Pass warnings of the engine on."""
+def warn(found: Sequence[str], inside: int = 0) -> None:
+    """Pass warnings of the engine on; `inside` counts the functions between the method and this call."""
     # Over `checked` and the method itself, to the line of the user.
     for warning in found:
-        warnings.warn(warning, UserWarning, stacklevel=4)
+        warnings.warn(warning, UserWarning, stacklevel=4 + inside)
 
 
 def filter_options(
@@ -89,7 +91,17 @@ class Fitted:
             raise ValueError(
                 f"y has {data.n_y} outputs and u {data.n_u} inputs, the model has {self.data.n_y} and {self._n_u}"
             )
-        return data
+        return self._with_names(data)
+
+    def _with_names(self, data: Data) -> Data:
+        """Columns in the order of the training record; other columns are refused."""
+        own = self.data if self.data.measured is None else self.data.measured
+        y, u = data.y[0], None if data.u is None else data.u[0]
+        if data.named[0] and own.named[0]:
+            y = in_order(y, data.outputs, own.outputs, "y: the training record")
+        if data.named[1] and own.named[1] and u is not None:
+            u = in_order(u, data.inputs, own.inputs, "u: the training record")
+        return replace(data, y=[y], u=None if u is None else [u], outputs=own.outputs, inputs=own.inputs)
 
     def _record(self, y: DataLike, u: DataLike | None) -> tuple[Data, Floats, Floats | None]:
         """One sequence as the model sees it: its data, outputs and inputs."""
@@ -115,13 +127,13 @@ class Fitted:
                 return json.dumps({"last_training": {"sequence": len(self.data.y) - 1}})
             raise ValueError(f"initial: expected 'model', 'last', ('last', sequence) or a state, not {initial!r}")
         if isinstance(initial, tuple) and len(initial) == 2 and initial[0] == "last":
-            return json.dumps({"last_training": {"sequence": int(initial[1])}})
+            return json.dumps({"last_training": {"sequence": self.data._position(initial[1], "initial")}})
         x, n_x = np.ravel(np.asarray(initial, dtype=np.float64)), len(self.state_names)
         if x.shape != (n_x,):
             raise ValueError(f"initial: expected {n_x} numbers, one for each state, not {x.size}")
         return json.dumps({"given": x.tolist()})
 
-    def _intervals(self, samples: dict[str, Floats], time: Floats, quantiles: Sequence[float]) -> xr.Dataset:
+    def _intervals(self, samples: dict[str, Floats], time: Times, quantiles: Sequence[float]) -> xr.Dataset:
         """Samples with their means, standard deviations and quantiles."""
         channels = {"x": ("state", self.state_names), "y": ("output", self.data.outputs)}
         found = xr.Dataset(coords={"time": time, "quantile": list(quantiles)})

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
 from ._arguments import checked
-from ._data import DataLike, as_data
+from ._data import Data, DataLike, as_data, in_order
 from ._fitted import QUANTILES, Fitted, InitialState, filter_options, warn
-from ._settings import Proposal
-from ._tables import as_points
+from ._index import Index, positions, rows_at
+from ._settings import Proposal, whole
+from ._tables import as_points, as_table
 from ._types import Floats
 
 
@@ -87,10 +88,11 @@ class Forecasts(Fitted):
         max_draws: int | None = 200,
         raw: bool = False,
     ) -> xr.Dataset:
-        """Run the fitted system freely under inputs, with one function drawn for each path.
+        """Run the fitted system freely under inputs; row 0 is the initial state, at the first row of u or y.
 
-        Every row is simulated, also by a model of every k-th row. Prediction intervals of outputs are calibrated
-        where the model has a calibration (``states="auto"``).
+        With ``initial="last"`` row 0 is the row after the training record, as of `forecast`. Each path has one
+        function drawn from the posterior. Every row is simulated, also by a model of every k-th row. Prediction
+        intervals of outputs are calibrated where the model has a calibration (``states="auto"``).
 
         Parameters
         ----------
@@ -103,7 +105,8 @@ class Forecasts(Fitted):
         n_init : int, optional
             How many rows of `y` are used for that; all by default.
         initial : "model", "last", ("last", sequence) or array_like (n_x,)
-            Where paths start: from p(x_0), from the end of the training record, or from a known state.
+            Where paths start: from p(x_0), at the row after a training sequence (a label, or its position from 0),
+            or from a known state.
         paths : int
             Number of simulated paths.
         process_noise, sensor_noise : bool
@@ -132,29 +135,161 @@ class Forecasts(Fitted):
         Frozen({'path': 50, 'time': 12, 'output': 1})
         >>> interval = run["y_quantile"].sel(quantile=[0.05, 0.95])
         """
-        self._check_sensor()
-        inputs, n_rows = self._inputs(u, steps)
+        inputs, n_rows, time = self._inputs(u, steps)
         if n_init is not None and y is None:
             raise ValueError("n_init: give the outputs of these rows, too, as y")
-        first = None if y is None else as_data(y).y[0][: None if n_init is None else n_init]
+        first = None
+        if y is not None:
+            outputs = as_data(y)
+            first = outputs.y[0][: None if n_init is None else n_init]
+            time = outputs.index[0] if time is None and outputs.index is not None else time
         if first is not None and first.shape[1] != self.data.n_y:
             raise ValueError(f"y: expected shape (n, {self.data.n_y}), not {first.shape}")
         options = {"n_paths": paths, "process_noise": process_noise, "sensor_noise": sensor_noise, "seed": seed}
         start = self._initial(initial)
-        found = self._some_draws(max_draws).simulate(inputs, n_rows, first, start, json.dumps(options), bool(raw))
-        warn(found["warnings"])
-        return self._intervals({"x": found["x"], "y": found["y"]}, np.arange(n_rows, dtype=float), quantiles)
+        return self._free_run(inputs, n_rows, first, start, options, raw, max_draws, time, quantiles)
 
-    def _inputs(self, u: DataLike | None, steps: int | None) -> tuple[Floats | None, int]:
-        """Inputs as they were measured, and the number of rows."""
+    def _free_run(
+        self,
+        inputs: Floats | None,
+        n_rows: int,
+        first: Floats | None,
+        start: str,
+        options: Mapping[str, object],
+        raw: bool,
+        max_draws: int | None,
+        time: Index | None,
+        quantiles: Sequence[float],
+    ) -> xr.Dataset:
+        """Paths with their intervals, at these times or counted from 0."""
+        self._check_sensor()
+        found = self._some_draws(max_draws).simulate(inputs, n_rows, first, start, json.dumps(options), bool(raw))
+        warn(found["warnings"], inside=1)
+        times = np.arange(n_rows, dtype=float)
+        if time is not None:
+            known = time.values[:n_rows]
+            missing = n_rows - len(known)
+            times = np.concatenate([known, time.after(missing).values]) if missing else known
+        return self._intervals({"x": found["x"], "y": found["y"]}, times, quantiles)
+
+    def _inputs(self, u: DataLike | None, steps: int | None) -> tuple[Floats | None, int, Index | None]:
+        """Inputs as they were measured, the number of rows, and their times if they are known."""
         if not self._n_u:
             if u is not None or steps is None:
                 raise ValueError("steps: the model has no inputs; give the number of rows")
-            return None, int(steps)
+            return None, whole("steps", steps, 1), None
         if steps is not None:
             raise ValueError("steps: the rows of u say how long the run is")
-        given = as_points(None if u is None else as_data(u).y[0], self._n_u, "u")
-        return given, len(given)
+        given, time = self._future(u)
+        return given, len(given), time
+
+    def _future(self, u: DataLike | None) -> tuple[Floats, Index | None]:
+        """Rows of inputs, one is enough, and their times if they are known."""
+        if u is None:
+            as_points(None, self._n_u, "u")
+        own = self.data if self.data.measured is None else self.data.measured
+        table = as_table(u.y[0] if isinstance(u, Data) else u, "u")
+        values = as_points(table.values, self._n_u, "u")
+        if not np.isfinite(values).all():
+            raise ValueError(f"u: row {int(np.argwhere(~np.isfinite(values))[0][0])} is not finite")
+        if table.names is not None and own.named[1]:
+            values = in_order(values, table.names, own.inputs, "u: the training record")
+        if table.time is not None and (np.diff(positions(table.time, "u")) > 1).any():
+            raise ValueError("u: its index leaves rows out; inputs must be known in every row")
+        return values, table.time
+
+    @checked
+    def forecast(
+        self,
+        steps: int | None = None,
+        u: DataLike | None = None,
+        *,
+        sequence: int | str = -1,
+        paths: int = 1000,
+        process_noise: bool = True,
+        sensor_noise: bool = True,
+        quantiles: Sequence[float] = QUANTILES,
+        seed: int = 1,
+        max_draws: int | None = 200,
+        raw: bool = False,
+    ) -> xr.Dataset:
+        """Predict the rows after the training record; row 0 is the row after its last one.
+
+        Each path goes on from the last state of a draw, with one function from the posterior. Times continue those
+        of the record: dates stay dates.
+
+        Parameters
+        ----------
+        steps : int, optional
+            Number of rows; with inputs as many as `u` has after the record.
+        u : array_like or frame, (steps, n_u), optional
+            Inputs of these rows, needed if the model has inputs. Where record and `u` have dates, rows are taken
+            by their dates; earlier rows are left out.
+        sequence : int or str
+            The training sequence that is continued: its position, or its label.
+        paths : int
+            Number of simulated paths.
+        process_noise, sensor_noise : bool
+            Whether noise is added to states and outputs.
+        quantiles : list of float
+            Probabilities of the quantiles.
+        seed : int
+            Seed of the simulation.
+        max_draws : int, optional
+            Number of draws that are used, spread evenly over all of them; None for all.
+        raw : bool
+            Whether calibration is left out.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``y`` (path, time, output), ``x`` (path, time, state), and of both ``_mean``, ``_sd``, ``_quantile``.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, gpssm
+        >>> dates = pd.date_range("2020-01-01", periods=30, freq="MS")
+        >>> y = pd.Series(np.sin(0.4 * np.arange(30)), index=dates)
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> ahead = result.forecast(12, paths=50)
+        >>> str(ahead["time"].values[0])[:10], ahead.sizes["time"]
+        ('2022-07-01', 12)
+        """
+        s = self.data._position(sequence, "sequence")
+        own = self.data if self.data.measured is None else self.data.measured
+        index = own._index(s)
+        inputs: Floats | None = None
+        if self._n_u:
+            inputs = self._following(u, index, steps)
+            n = len(inputs)
+        elif u is not None or steps is None:
+            raise ValueError("steps: the model has no inputs; give the number of rows after the record")
+        else:
+            n = whole("steps", steps, 1)
+        options = {"n_paths": paths, "process_noise": process_noise, "sensor_noise": sensor_noise, "seed": seed}
+        start = json.dumps({"last_training": {"sequence": s}})
+        return self._free_run(inputs, n, None, start, options, raw, max_draws, index.after(n), quantiles)
+
+    def _following(self, u: DataLike | None, index: Index, steps: int | None) -> Floats:
+        """Inputs of the rows after the record."""
+        if u is None:
+            raise ValueError(
+                f"u: the model has {self._n_u} inputs; give their values for the rows after the record"
+            )
+        values, time = self._future(u)
+        if time is not None and self.data.index is not None:
+            if time.has_dates != index.has_dates:
+                raise ValueError("u: its index has no dates, that of the training record has")
+            first = int(np.searchsorted(time.values, index.values[-1], side="right"))
+            n = len(values) - first if steps is None else whole("steps", steps, 1)
+            wanted = index.after(max(n, 1))
+            rows = rows_at(wanted, time)
+            if (rows < 0).any():
+                raise ValueError(f"u: there is no row for {wanted.text(int(np.argmax(rows < 0)))}")
+            return np.ascontiguousarray(values[rows])
+        if steps is not None and whole("steps", steps, 1) != len(values):
+            raise ValueError(f"steps: {steps} rows, but u has {len(values)}")
+        return values
 
     @checked
     def predict(
@@ -173,14 +308,17 @@ class Forecasts(Fitted):
         proposal: Proposal = "auto",
         seed: int = 1,
     ) -> xr.Dataset:
-        """Predict outputs `horizon` steps ahead along a record: y_{t+k} given y_{0:t}.
+        """Predict outputs `horizon` steps ahead along a record; row 0 is the record's row `horizon`, given row 0.
+
+        Row t is y_{t+k} given y_{0:t}, and the last one is the end of the record; for rows after it see
+        `forecast`.
 
         Parameters
         ----------
         y, u
             The record, as for `gpssm.fit`.
         horizon : int
-            Number of steps ahead; for a free run see `simulate`.
+            Number of steps ahead, k; for a free run see `simulate`.
         samples : int
             Number of samples of each row.
         initial : "model", "last", ("last", sequence) or array_like (n_x,)
@@ -215,6 +353,6 @@ class Forecasts(Fitted):
             filter_options(functions, particles, waves, forgetting, proposal, seed),
         )
         warn(found["warnings"])
-        time = data.time[0][found["first_row"] :]
+        time = data.times()[found["first_row"] :]
         intervals = self._intervals({"y": found["y"]}, time, quantiles)
         return intervals.assign(log_score=("time", found["log_score"]))

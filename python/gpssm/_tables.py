@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
+from ._index import Index, from_pandas, from_values
 from ._types import Floats
 
 
@@ -26,21 +27,22 @@ class Channels:
 
     values: Floats
     names: list[str] | None
-    time: Floats | None
+    time: Index | None
 
 
 def as_table(value: object, what: str) -> Channels:
     """Numbers, names and times of whatever holds one sequence."""
     names: list[str] | None = None
-    time: Floats | None = None
+    time: Index | None = None
     if isinstance(value, xr.DataArray | xr.Dataset):
         value, names, time = _from_xarray(value, what)
     elif isinstance(value, Frame):
+        value, time = _without_dates(value, what)
         if hasattr(value, "columns"):
             names = [str(name) for name in value.columns]
         elif getattr(value, "name", None) not in (None, ""):
             names = [str(getattr(value, "name"))]  # noqa: B009
-        time = _index_time(value)
+        time = _index_time(value, what) if time is None else time
         value = _to_numpy(value)
     elif isinstance(value, np.ma.MaskedArray):
         value = np.ma.filled(value.astype(np.float64), np.nan)
@@ -65,32 +67,42 @@ def _to_numpy(frame: Frame) -> np.ndarray:
         return np.asarray(frame.to_numpy())
 
 
-def _index_time(frame: Frame) -> Floats | None:
-    """Numbers of a pandas index, or its seconds from the start; none for the default index."""
+def _without_dates(frame: Frame, what: str) -> tuple[Frame, Index | None]:
+    """A frame without its column of dates, and this column as times; a frame has one at most."""
+    columns = getattr(frame, "columns", None)
+    if columns is None:
+        return frame, None
+    dates = [name for name in columns if _is_dates(frame[name])]  # type: ignore[index]
+    if not dates:
+        return frame, None
+    if len(dates) > 1:
+        raise ValueError(f"{what}: {dates[0]!r} and {dates[1]!r} hold dates; keep one of them as the time")
+    rest = frame[[name for name in columns if name != dates[0]]]  # type: ignore[index]
+    return rest, from_values(frame[dates[0]].to_numpy(), what)  # type: ignore[index]
+
+
+def _is_dates(column: Frame) -> bool:
+    kind = str(column.dtype)  # type: ignore[attr-defined]
+    return kind.startswith(("datetime64", "Datetime", "Date"))
+
+
+def _index_time(frame: Frame, what: str) -> Index | None:
+    """Times in a pandas index; none for the default index."""
     index = getattr(frame, "index", None)
-    if index is None or callable(index) or type(index).__name__ in {"RangeIndex", "MultiIndex"}:
+    if index is None or callable(index):
         return None
-    values = np.asarray(index)
-    if np.issubdtype(values.dtype, np.datetime64) or np.issubdtype(values.dtype, np.timedelta64):
-        return np.ascontiguousarray((values - values[0]) / np.timedelta64(1, "s"), dtype=np.float64)
-    if np.issubdtype(values.dtype, np.number):
-        return np.ascontiguousarray(values, dtype=np.float64)
-    return None
+    if type(index).__name__ == "MultiIndex":
+        raise ValueError(f"{what}: an index of {index.nlevels} levels; two levels are the sequence and its times")
+    return from_pandas(index, what)
 
 
-def _from_xarray(
-    array: xr.DataArray | xr.Dataset, what: str
-) -> tuple[np.ndarray, list[str] | None, Floats | None]:
+def _from_xarray(array: xr.DataArray | xr.Dataset, what: str) -> tuple[np.ndarray, list[str] | None, Index | None]:
     if isinstance(array, xr.Dataset):
         raise ValueError(f"{what}: give a DataArray, not a {type(array).__name__}")
     names, time = None, None
     dims = list(array.dims)
     if dims and dims[0] in array.coords:
-        stamps = np.asarray(array.coords[dims[0]])
-        if np.issubdtype(stamps.dtype, np.datetime64):
-            stamps = (stamps - stamps[0]) / np.timedelta64(1, "s")
-        if np.issubdtype(stamps.dtype, np.number):
-            time = np.ascontiguousarray(stamps, dtype=np.float64)
+        time = from_pandas(array.get_index(dims[0]), what)
     if len(dims) == 2 and dims[1] in array.coords:
         names = [str(name) for name in np.asarray(array.coords[dims[1]])]
     return np.asarray(array.values), names, time

@@ -10,6 +10,7 @@ import xarray as xr
 
 from . import _core
 from ._chains import Draws
+from ._index import Times
 from ._suggest import did_you_mean
 from ._types import Floats
 
@@ -55,14 +56,18 @@ def draws_tree(result: Result) -> xr.DataTree:
 
 def _time(result: Result) -> Coordinates:
     """Index of the rows: times where they tell rows apart, else numbers, as ArviZ needs a unique index."""
-    time = np.concatenate(result.data.time)
+    time = _all_times(result)
     return {"time": time if len(np.unique(time)) == len(time) else np.arange(len(time), dtype=np.float64)}
+
+
+def _all_times(result: Result) -> Times:
+    return np.concatenate([result.data.times(s) for s in range(len(result.data.y))])
 
 
 def _rows(result: Result) -> Coordinates:
     """Index, label and time of the rows; draws have the index alone, as ArviZ summarises no more than that."""
     labels = np.repeat(result.data.sequences, [len(t) for t in result.data.time])
-    time = np.concatenate(result.data.time)
+    time = _all_times(result)
     return {**_time(result), "sequence": ("time", labels), "time_value": ("time", time)}
 
 

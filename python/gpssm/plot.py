@@ -58,12 +58,9 @@ def states(result: Result, *, sequence: str | int | None = None, ax: AxesLike = 
     -------
     list of matplotlib.axes.Axes
     """
-    labels = result.data.sequences
-    if sequence is not None and sequence not in labels and not isinstance(sequence, int):
-        raise ValueError(f"sequence: there is no {sequence!r} among {labels}")
-    s = 0 if sequence is None else sequence if isinstance(sequence, int) else labels.index(sequence)
+    s = 0 if sequence is None else result.data._position(sequence, "sequence")
     x = np.concatenate([chain.draws.paths[s] for chain in result.chains])
-    time = result.data.time[s]
+    time = result.data.times(s)
     axes = _axes(ax, len(result.state_names), sharex=True)
     shown = result.resolved.get("sensor", {})
     direct = isinstance(shown, dict) and shown.get("gaussian", {}).get("mean", "states") == "states"

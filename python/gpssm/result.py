@@ -18,7 +18,7 @@ from . import _core
 from ._arguments import checked
 from ._chains import Chain, Draws, Outcome
 from ._choice import Choice
-from ._data import Data
+from ._data import Data, default_names
 from ._filters import Filters
 from ._forecasts import Forecasts
 from ._layout import DataKeys, Layout
@@ -401,6 +401,7 @@ def open(path: str | Path, model: Model | None = None) -> Result:
         sequences,
         layout,
         None if found["measured"] is None else _measured(found["measured"], keys, outputs, sequences),
+        named=(outputs != default_names("y", len(outputs)), inputs != default_names("u", len(inputs))),
     )
     stored = Model.from_toml(found["configuration"])
     chains = [Chain._from_core({**chain, "start_log_marginal_likelihood": None}) for chain in found["chains"]]

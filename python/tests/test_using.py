@@ -1,8 +1,9 @@
 """What a result can be used for."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from conftest import simulate
+from conftest import QUICK, simulate
 
 import gpssm
 
@@ -105,3 +106,79 @@ def test_own_sensor_without_sample_cannot_simulate(record):
     result = gpssm.fit(y, u, sensor=sensor, draws=5, tune=3, chains=1, restarts=1, progress_bar=False)
     with pytest.raises(ValueError, match="sample"):
         result.simulate(u, paths=5)
+
+
+def test_forecasts_go_on_after_the_record(result):
+    """The first row is T + 1: not x_T, and not before."""
+    u = np.linspace(0.5, 0.1, 6)
+    ahead = result.forecast(u=u, paths=40)
+    again = result.simulate(u, initial="last", paths=40)
+    np.testing.assert_array_equal(ahead["y"], again["y"])
+    np.testing.assert_array_equal(ahead["time"], np.arange(40, 46))
+    quiet = result.forecast(1, u=u[:1], paths=60, process_noise=False, sensor_noise=False, max_draws=None)
+    chain = result.chains[0].draws
+    last = chain.paths[0][:1, -1]
+    assert np.abs(quiet["x"].values - last).max() > 1e-3
+    for message, call in [
+        ("u: the model has 1 inputs", lambda: result.forecast(12)),
+        ("steps: 3 rows, but u has 6", lambda: result.forecast(3, u)),
+        ("there is no sequence 'north'", lambda: result.forecast(u=u, sequence="north")),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+@pytest.fixture(scope="module")
+def dated(record):
+    y, u = record
+    index = pd.date_range("2020-01-01", periods=44, freq="MS", tz="UTC")
+    u = pd.DataFrame({"pump": np.concatenate([u, u[:4]])}, index=index)
+    y = pd.DataFrame({"level": y}, index=index[:40])
+    return gpssm.fit(y, u[:40], **QUICK), y, u
+
+
+def test_dates_go_through(dated):
+    result, y, u = dated
+    months = np.asarray(u.index.tz_localize(None), dtype="datetime64[ns]")
+    ahead = result.forecast(u=u, paths=20)
+    np.testing.assert_array_equal(ahead["time"], months[40:])
+    np.testing.assert_array_equal(result.forecast(2, u=u, paths=20)["time"], months[40:42])
+    tree = result.posterior
+    np.testing.assert_array_equal(tree["posterior"]["time"], months[:40])
+    np.testing.assert_array_equal(result.predict(y, u, samples=5, functions=5)["time"], months[1:40])
+    np.testing.assert_array_equal(result.filter(y, u, functions=5)["time"], months[:40])
+    np.testing.assert_array_equal(result.simulate(u, paths=5)["time"], months)
+    with pytest.raises(ValueError, match="u: there is no row for 2023-05-01"):
+        result.forecast(u=u[:40], paths=5)
+    assert "2020" in gpssm_plot_labels(result)
+
+
+def gpssm_plot_labels(result):
+    import matplotlib.pyplot as plt
+
+    from gpssm import plot
+
+    axes = plot.states(result)
+    axes[0].figure.canvas.draw()
+    text = " ".join(label.get_text() for label in axes[-1].get_xticklabels())
+    plt.close(axes[0].figure)
+    return text
+
+
+def test_columns_have_names(dated):
+    result, y, u = dated
+    with pytest.raises(ValueError, match=r"the training record has the columns \['level'\], not \['flow'\]"):
+        result.filter(y.rename(columns={"level": "flow"}), u)
+    with pytest.raises(ValueError, match=r"u: the training record has the columns \['pump'\]"):
+        result.forecast(u=u.rename(columns={"pump": "valve"}))
+
+
+def test_labels_are_labels_and_numbers_are_positions(record):
+    y, _ = record
+    result = gpssm.fit([y[:20], y[5:25], y[10:30]], **{**QUICK, "draws": 8, "tune": 3})
+    second = result.forecast(3, sequence="2", paths=10)
+    np.testing.assert_array_equal(second["y"], result.forecast(3, sequence=1, paths=10)["y"])
+    np.testing.assert_array_equal(second["y"], result.simulate(steps=3, initial=("last", "2"), paths=10)["y"])
+    assert not np.array_equal(second["y"], result.forecast(3, paths=10)["y"])
+    with pytest.raises(ValueError, match="initial: sequence 3, but there are 3"):
+        result.simulate(steps=3, initial=("last", 3), paths=10)
