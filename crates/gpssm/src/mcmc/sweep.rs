@@ -50,6 +50,12 @@ impl ChainState {
         Self { sweep: 0, theta, paths, widths, anchor: None, path_sums: Vec::new(), n_summed: 0 }
     }
 
+    /// log p(theta, x, y) and log p(y | x, theta), as [`SweepInfo`] has them; f is integrated out.
+    pub fn log_densities(&self, problem: &Problem) -> (f64, f64) {
+        let mut work = PathDensityWork::default();
+        Conditional::new(problem, &self.paths, &self.theta, &mut work).log_joint(&self.theta)
+    }
+
     /// Refuses a state that does not belong to this problem.
     pub fn check(&self, problem: &Problem) -> Result<(), Error> {
         let fits = self.theta.len() == problem.table().len()

@@ -3,7 +3,7 @@
 //!
 //! - [`Posterior`]: the draws, with methods that predict, simulate, filter, smooth, thin and distil
 //! - [`OnlineFilter`]: filtering, one observation at a time
-//! - [`simulate_prior`]: data from the prior
+//! - [`sample_prior`], [`simulate_prior`]: parameters, function, states and data from the prior
 //! - [`compare()`]: which of several models predicts a record best
 //! - [`Distilled`]: one sparse Gaussian process in place of all draws
 //! - [`Ensemble`], [`GaussianMixture`]: quantiles, CRPS and PIT of samples; moments, quantiles, density and CRPS of a mixture
@@ -26,6 +26,7 @@ pub(crate) mod observe;
 pub(crate) mod online;
 pub(crate) mod paths;
 pub(crate) mod predict;
+mod prior;
 pub(crate) mod simulate;
 pub(crate) mod thin;
 pub(crate) mod warning;
@@ -39,7 +40,8 @@ pub use self::filter::{Filtered, HorizonPrediction, Smoothed};
 pub use self::mixture::{GaussianMixture, standard_cdf, standard_quantile};
 pub use self::online::{Estimate, OnlineFilter, OnlineOptions};
 pub use self::predict::{Prediction, Target};
-pub use self::simulate::{Initial, SimulateOptions, Simulation, prior_theta, simulate_prior};
+pub use self::prior::{PriorSample, prior_theta, sample_prior, simulate_prior};
+pub use self::simulate::{Initial, SimulateOptions, Simulation};
 pub use self::thin::{ThinLoss, ThinMethod, kernel_herding};
 pub use self::warning::Warning;
 

@@ -10,11 +10,9 @@ use super::online::OnlineOptions;
 use super::paths::PathBatch;
 use super::warning::Warning;
 use super::{Posterior, Stream, allocate, stream_for};
-use crate::dynamics::block::Pairs;
 use crate::error::Error;
 use crate::mcmc::start::outputs::{path_on_outputs, shown_outputs};
 use crate::model::compile::Problem;
-use crate::model::dynamics::DynamicsSpec;
 use crate::points::Points;
 use crate::record::Sequence;
 
@@ -260,7 +258,7 @@ impl Posterior {
     }
 }
 
-fn check_inputs(problem: &Problem, inputs: &[Vec<f64>]) -> Result<(), Error> {
+pub(super) fn check_inputs(problem: &Problem, inputs: &[Vec<f64>]) -> Result<(), Error> {
     let n_u = problem.model().n_u;
     if inputs.is_empty() {
         return Err(Error::data("a simulation needs at least one row of inputs (empty rows without inputs)"));
@@ -338,7 +336,7 @@ fn simulate_batch(
 
 /// Finished paths; those that overflowed are counted.
 #[derive(Default)]
-struct Collected {
+pub(super) struct Collected {
     x: Vec<f64>,
     y: Vec<f64>,
     draws: Vec<usize>,
@@ -346,7 +344,7 @@ struct Collected {
 }
 
 impl Collected {
-    fn take(&mut self, x: Vec<f64>, y: Vec<f64>, draw: usize) {
+    pub(super) fn take(&mut self, x: Vec<f64>, y: Vec<f64>, draw: usize) {
         if x.iter().chain(&y).all(|value| value.is_finite()) {
             self.x.extend(x);
             self.y.extend(y);
@@ -356,7 +354,7 @@ impl Collected {
         }
     }
 
-    fn into_simulation(self, n_rows: usize, n_x: usize, n_y: usize) -> Result<Simulation, Error> {
+    pub(super) fn into_simulation(self, n_rows: usize, n_x: usize, n_y: usize) -> Result<Simulation, Error> {
         let n = self.draws.len();
         if n == 0 && self.diverged > 0 {
             return Err(Error::data(format!("all {} simulated paths overflowed", self.diverged)));
@@ -373,45 +371,4 @@ impl Collected {
             warnings,
         })
     }
-}
-
-/// Data from the model before any fit: for each path theta from its prior, f from the Gaussian process prior given
-/// theta, x_0 from the model. The draw index of a path is its number.
-pub fn simulate_prior(
-    problem: &Problem,
-    inputs: &[Vec<f64>],
-    options: &SimulateOptions,
-    on_progress: &dyn Fn(usize, usize) -> bool,
-) -> Result<Simulation, Error> {
-    check_inputs(problem, inputs)?;
-    if problem.model().dynamics != DynamicsSpec::Exact && problem.basis().is_none() {
-        return Err(Error::model(
-            "dynamics",
-            "the finite basis is not chosen yet: choose it first (mcmc::start::prepare)",
-        ));
-    }
-    let (n_x, n_y) = (problem.n_x(), problem.model().n_y);
-    let mut collected = Collected::default();
-    for path in 0..options.n_paths {
-        if !on_progress(path, options.n_paths) {
-            break;
-        }
-        let mut rng = stream_for(options.seed, Stream::Prior, path as u64);
-        let theta = problem.table().sample(&mut rng)?;
-        let pairs = Pairs { n_x, points: Points::new(n_x + problem.model().n_u), residuals: Vec::new() };
-        let function = FunctionPosterior::from_pairs(problem.bind(&theta), pairs)?;
-        let mut x = vec![0.0; n_x];
-        function.space.initial.sample(&mut rng, &mut x);
-        let starts = [Start { prefix: x, weights: None }];
-        let mut rngs = [rng];
-        simulate_batch(problem, &function, &starts, inputs, options, &mut rngs, &mut |x, y| {
-            collected.take(x, y, path);
-        })?;
-    }
-    collected.into_simulation(inputs.len(), n_x, n_y)
-}
-
-/// The theta of path `path` of [`simulate_prior`]: the first thing that its stream draws.
-pub fn prior_theta(problem: &Problem, seed: u64, path: usize) -> Result<Vec<f64>, Error> {
-    problem.table().sample(&mut stream_for(seed, Stream::Prior, path as u64))
 }
