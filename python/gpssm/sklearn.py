@@ -1,6 +1,7 @@
 """Estimator in the conventions of scikit-learn: inputs are X, outputs are y, rows are in the order of time.
 
-Rows depend on those before them. Split records with `TimeSeriesSplit` and ``initial="last"``, or by sequences; shuffled folds make no sense. Pipelines may scale X; outputs are standardised inside.
+Rows depend on those before them. Split records with `TimeSeriesSplit` and ``initial="last"``, or by sequences;
+shuffled folds make no sense. Pipelines may scale X; outputs are standardised inside.
 """
 
 from __future__ import annotations
