@@ -61,7 +61,8 @@ class Scores(Fitted):
         -------
         pandas.DataFrame
             For each model and output rmse, nrmse = rmse / sd(y), fit = 100 (1 - nrmse) %, r2, mae, crps, coverage
-            of central intervals, and log_score (mean log density of a row).
+            of central intervals, and log_score (mean log density of a row; of whole numbers the log mass, of
+            baselines, too).
 
         Examples
         --------

@@ -1,12 +1,14 @@
 //! A fitted model beside its baselines on a record.
 
 use gpssm::posterior::{Initial, OnlineOptions, SimulateOptions, Simulation, Warning};
+use gpssm::sensor::OutputSupport;
 use gpssm::{Error, Sequence};
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::{Baseline, Task, baselines};
 use crate::fitted::FittedModel;
 use crate::free_run::{FreeRunOptions, PhaseRun, Start};
+use crate::marginal::Errors;
 use crate::score::{Scores, band_log_scores, baseline_scores, ensemble_scores};
 
 /// What is scored.
@@ -92,12 +94,17 @@ impl ScoreReport {
     fn add(
         &mut self,
         baseline: &Baseline,
+        outputs: Option<&[TrainedOutput]>,
         record: &Sequence,
         from: usize,
         levels: &[f64],
     ) -> Result<(), Error> {
         if baseline.mean.iter().chain(&baseline.sd).all(|value| value.is_finite()) {
-            self.scores.push(baseline_scores(baseline, record, from, levels)?);
+            let errors: Option<Vec<Errors>> = outputs.map(|outputs| {
+                let errors = |(of, sd): (&TrainedOutput, &f64)| Errors::new(of.support, *sd, of.mean);
+                outputs.iter().zip(&baseline.sd).map(errors).collect()
+            });
+            self.scores.push(baseline_scores(baseline, errors.as_deref(), record, from, levels)?);
         } else {
             self.warnings.push(Warning::BaselineDiverged { name: baseline.name.clone() });
         }
@@ -110,7 +117,21 @@ impl ScoreReport {
     }
 }
 
+/// What is known of an output before it is predicted.
+struct TrainedOutput {
+    support: OutputSupport,
+    /// Of the training record.
+    mean: f64,
+}
+
 impl FittedModel {
+    /// Where outputs can lie, and their means; none for a user's sensor that does not say.
+    fn trained_outputs(&self) -> Option<Vec<TrainedOutput>> {
+        let supports = self.posterior.problem().bind(&self.posterior.draws()[0].theta).sensor.supports()?;
+        let means = Baseline::constant(&self.training, &self.training.sequences()[0]).mean;
+        Some(supports.into_iter().zip(means).map(|(support, mean)| TrainedOutput { support, mean }).collect())
+    }
+
     /// Scores of the model and of baselines fitted on the same training record: a constant, linear ARX models, and the mean
     /// function alone (left out for a user's sensor, whose mean is not known). The record is given as it was measured.
     pub fn score(
@@ -154,6 +175,7 @@ impl FittedModel {
         let levels = &options.levels;
         let model = ensemble_scores("model", sequence, &run.y, 0, &log_scores, n_init, levels)?;
         let mut report = ScoreReport::new(model, run.warnings.clone());
+        let outputs = self.trained_outputs();
         // After the training record its last rows are known to the baselines, too.
         let past = match options.start() {
             Start::Last { sequence } => self.training.sequences()[sequence].clone(),
@@ -164,10 +186,10 @@ impl FittedModel {
             _ => (past, n_init),
         };
         for baseline in baselines(&self.training, &record, Task::FreeRun { n_init: from }) {
-            report.add(&baseline, &record, from, levels)?;
+            report.add(&baseline, outputs.as_deref(), &record, from, levels)?;
         }
         if let Some(baseline) = self.mean_function_of(&runs)? {
-            report.add(&baseline, sequence, n_init, levels)?;
+            report.add(&baseline, outputs.as_deref(), sequence, n_init, levels)?;
         }
         Ok((report, run))
     }
@@ -216,15 +238,16 @@ impl FittedModel {
         }
         let model = ensemble_scores("model", &record, &run.y, k, &run.log_score, n_init, levels)?;
         let mut report = ScoreReport::new(model, run.warnings);
+        let outputs = self.trained_outputs();
         let from = n_init.max(k);
         for baseline in baselines(self.posterior.problem().record(), &record, Task::Ahead { k }) {
-            report.add(&baseline, &record, from, levels)?;
+            report.add(&baseline, outputs.as_deref(), &record, from, levels)?;
         }
         if let (Some(mean), Some(sd)) =
             (self.posterior.mean_function_ahead(&record, k, filter)?, self.posterior.mean_function_error())
         {
             let baseline = Baseline { name: "mean function".into(), mean, sd, order: None };
-            report.add(&baseline, &record, from, levels)?;
+            report.add(&baseline, outputs.as_deref(), &record, from, levels)?;
         }
         Ok(report)
     }

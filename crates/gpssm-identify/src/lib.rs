@@ -7,6 +7,7 @@
 //! - [`free_run`]: it runs free under the inputs of a record
 //! - [`evaluation`]: its scores on a record, beside baselines
 //! - [`baseline`]: a constant and linear ARX models
+//! - [`marginal`]: what baselines say of an output, in the family of the sensor
 //! - [`score`]: errors, CRPS, coverage and log scores of predictions
 
 pub mod auto;
@@ -16,6 +17,7 @@ pub mod evaluation;
 pub mod fitted;
 pub mod free_run;
 pub mod layout;
+pub mod marginal;
 pub mod score;
 
 pub use calibration::Calibration;

@@ -6,10 +6,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use gpssm::posterior::{Ensemble, GaussianMixture, crps, quantile, standard_quantile};
+use gpssm::posterior::{Ensemble, crps, quantile};
 use gpssm::{Error, Sequence};
 
 use crate::baseline::Baseline;
+use crate::marginal::Errors;
 
 /// Share of outcomes inside the central interval of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,8 +51,9 @@ pub struct Scores {
     pub name: String,
     /// By output.
     pub outputs: Vec<OutputScores>,
-    /// Mean log density of a row of outputs; larger is better.
-    pub log_score: f64,
+    /// Mean log density (log mass, of whole numbers) of a row of outputs; larger is better. None for a baseline where it is not
+    /// known which of both the model has.
+    pub log_score: Option<f64>,
     /// Order of an ARX model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<usize>,
@@ -129,7 +131,7 @@ pub fn ensemble_scores(
             .map(|(&level, inside)| Coverage { level, share: share(inside) })
             .collect();
     }
-    let log_score = mean_log_score(sequence, log_score, first, from);
+    let log_score = Some(mean_log_score(sequence, log_score, first, from));
     Ok(Scores { name: name.into(), outputs, log_score, order: None })
 }
 
@@ -157,9 +159,11 @@ fn mean_log_score(sequence: &Sequence, log_score: &[f64], first: usize, from: us
     sum / n.max(1) as f64
 }
 
-/// Scores of a baseline whose errors are taken as independent Gaussians.
+/// Scores of a baseline with these errors of each output; without errors the log score is left out, because nobody knows
+/// whether that of the model is one of densities or of masses.
 pub fn baseline_scores(
     baseline: &Baseline,
+    errors: Option<&[Errors]>,
     sequence: &Sequence,
     from: usize,
     levels: &[f64],
@@ -168,23 +172,22 @@ pub fn baseline_scores(
     let mut outputs = point_scores(sequence, &baseline.mean, from)?;
     let mut log_score = vec![0.0; sequence.n_rows()];
     for (k, scores) in outputs.iter_mut().enumerate() {
-        let sd = baseline.sd[k];
+        let errors = errors.map_or(Errors::Gaussian { sd: baseline.sd[k] }, |errors| errors[k]);
         let mut inside = vec![0usize; levels.len()];
         for t in (from..sequence.n_rows()).filter(|&t| !sequence.y(t)[k].is_nan()) {
-            let error = sequence.y(t)[k] - baseline.mean[t * n_y + k];
-            let marginal = GaussianMixture { weights: vec![1.0], means: vec![0.0], sds: vec![sd] };
-            scores.crps += marginal.crps(error) / scores.n as f64;
-            scores.pit.push(marginal.cdf(error));
-            log_score[t] += marginal.log_density(error);
+            let (y, marginal) = (sequence.y(t)[k], errors.around(baseline.mean[t * n_y + k]));
+            scores.crps += marginal.crps(y) / scores.n as f64;
+            scores.pit.push(marginal.pit(y));
+            log_score[t] += marginal.log_density(y);
             for (inside, level) in inside.iter_mut().zip(levels) {
-                *inside += usize::from(error.abs() <= sd * standard_quantile(0.5 + 0.5 * level));
+                *inside += usize::from(marginal.contains(y, *level));
             }
         }
         let n = scores.n as f64;
         scores.coverage =
             levels.iter().zip(inside).map(|(&level, i)| Coverage { level, share: i as f64 / n }).collect();
     }
-    let log_score = mean_log_score(sequence, &log_score, 0, from);
+    let log_score = errors.map(|_| mean_log_score(sequence, &log_score, 0, from));
     Ok(Scores { name: baseline.name.clone(), outputs, log_score, order: baseline.order })
 }
 

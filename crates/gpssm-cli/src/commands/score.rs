@@ -19,7 +19,8 @@ use crate::table::{Table, number, number_or_dash};
 #[command(
     after_help = "The baselines are fitted to the training record of the run: its mean, linear ARX models with order \
 selected by BIC and by simulation, and the mean function of f alone. Every row is predicted, also by models of every k-th row. RMSE, NRMSE, fit %, R2 and MAE are those of the nonlinear_benchmarks package. Log score (larger \
-is better) and CRPS (smaller is better) score the whole predictive distribution; 'in 90 %' is the coverage of the 90 % \
+is better) and CRPS (smaller is better) score the whole predictive distribution, \
+which for sensors of whole numbers is one of whole numbers in every row of the table; 'in 90 %' is the coverage of the 90 % \
 prediction interval."
 )]
 pub struct ScoreArgs {
@@ -153,7 +154,7 @@ fn row(scores: &Scores, k: usize) -> Vec<String> {
         let coverage = found.coverage.iter().find(|coverage| coverage.level == level);
         coverage.map_or_else(|| "-".into(), |coverage| percent(coverage.share))
     }));
-    row.push(number(scores.log_score));
+    row.push(number_or_dash(scores.log_score));
     row
 }
 

@@ -184,7 +184,7 @@ pub(super) fn constant_crps(folds: &[Fold], n_init: usize) -> Option<f64> {
         let fitted = Record::new(fold.fitted.clone()).ok()?;
         for sequence in &fold.held_out {
             let constant = Baseline::constant(&fitted, sequence);
-            let scores = baseline_scores(&constant, sequence, n_init, &[]).ok()?;
+            let scores = baseline_scores(&constant, None, sequence, n_init, &[]).ok()?;
             for (k, output) in scores.outputs.iter().enumerate() {
                 rows += output.n as f64;
                 total += output.n as f64 * output.crps / screen::sd_of_output(&fitted, k);

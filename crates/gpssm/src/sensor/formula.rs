@@ -56,6 +56,10 @@ impl SensorDensity for FormulaSensor {
         }
     }
 
+    fn supports(&self) -> Option<Vec<OutputSupport>> {
+        self.drawing.as_ref().map(|drawing| vec![drawing.support])
+    }
+
     fn can_sample(&self) -> Result<(), String> {
         match self.drawing {
             Some(_) => Ok(()),

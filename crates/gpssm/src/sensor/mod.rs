@@ -35,6 +35,11 @@ pub trait SensorDensity: Send + Sync {
     /// Draws y at one point z = (x, u).
     fn sample(&self, z: &[f64], parameters: &[f64], rng: &mut dyn Rng, y: &mut [f64]);
 
+    /// Where each output can lie, if it is known: whether log densities are those of numbers or of whole numbers.
+    fn supports(&self) -> Option<Vec<OutputSupport>> {
+        None
+    }
+
     /// Whether [`SensorDensity::sample`] works; if not, why, and what to do. Learning needs no draws of y,
     /// simulation does and asks first.
     fn can_sample(&self) -> Result<(), String> {
@@ -143,6 +148,16 @@ impl BoundSensor {
             Self::LinearGaussian(sensor) => matches!(sensor.noise, SensorNoise::Diagonal(_)),
             Self::Family { .. } => true,
             Self::Gaussian { .. } | Self::User(_) => false,
+        }
+    }
+
+    /// Where each output can lie; none for a user's sensor that does not say.
+    pub fn supports(&self) -> Option<Vec<OutputSupport>> {
+        match self {
+            Self::LinearGaussian(sensor) => Some(vec![OutputSupport::REAL; sensor.offset.len()]),
+            Self::Gaussian { predictors, .. } => Some(vec![OutputSupport::REAL; predictors.len()]),
+            Self::Family { families, .. } => Some(families.iter().map(Family::support).collect()),
+            Self::User(user) => user.sensor.supports(),
         }
     }
 

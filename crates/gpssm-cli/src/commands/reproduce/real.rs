@@ -223,7 +223,7 @@ fn one_step(path: &Path, set: &Plain, seed: u64) -> Result<Ahead, Failure> {
         ScoreOptions { task: ScoreTask::Ahead(1), n_init: cut, n_paths: 200, ..ScoreOptions::default() };
     let fitted = FittedModel::new(posterior, Layout::default(), Calibration::default(), None)?;
     let report = fitted.score(whole, &options, &|_, _| true)?;
-    let of = |name: &str| report.named(name).map(|scores| scores.log_score);
+    let of = |name: &str| report.named(name).and_then(|scores| scores.log_score);
     let model = of("model").unwrap_or(f64::NEG_INFINITY);
     Ok(Ahead {
         name: set.name.to_owned(),
