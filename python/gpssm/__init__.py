@@ -10,6 +10,7 @@ ancestor sampling. The result holds an xarray DataTree that ArviZ reads directly
 from __future__ import annotations
 
 from . import bases, blocks, functions, initial, kernels, model, priors, sensors, testing, transitions
+from ._checks import compare
 from ._core import VERSION as __version__
 from ._data import Data, as_data
 from ._fit import fit, fit_many
@@ -32,6 +33,7 @@ __all__ = [
     "as_data",
     "bases",
     "blocks",
+    "compare",
     "fit",
     "fit_many",
     "functions",

@@ -15,6 +15,7 @@ from ._suggest import did_you_mean
 from ._types import Floats
 
 if TYPE_CHECKING:
+    from ._data import Data
     from .result import Result
 
 Numbered = list[tuple[int, Draws]]
@@ -37,7 +38,7 @@ def draws_tree(result: Result) -> xr.DataTree:
     """All draws of a result; see `gpssm.Result.posterior`."""
     posterior, stats = result._groups
     groups = {"posterior": posterior, "sample_stats": stats, "log_likelihood": _log_likelihood(result)}
-    groups |= {"observed_data": _observed(result), "constant_data": _constant(result)}
+    groups |= {"observed_data": observed(result.data), "constant_data": _constant(result)}
     warmup = [(chain.chain, chain.warmup) for chain in result.chains]
     n = min((len(draws) for _, draws in warmup), default=0)
     if n > 0 and result.save_warmup:
@@ -54,21 +55,21 @@ def draws_tree(result: Result) -> xr.DataTree:
     return tree
 
 
-def _time(result: Result) -> Coordinates:
+def row_index(data: Data) -> Coordinates:
     """Index of the rows: times where they tell rows apart, else numbers, as ArviZ needs a unique index."""
-    time = _all_times(result)
+    time = _all_times(data)
     return {"time": time if len(np.unique(time)) == len(time) else np.arange(len(time), dtype=np.float64)}
 
 
-def _all_times(result: Result) -> Times:
-    return np.concatenate([result.data.times(s) for s in range(len(result.data.y))])
+def _all_times(data: Data) -> Times:
+    return np.concatenate([data.times(s) for s in range(len(data.y))])
 
 
-def _rows(result: Result) -> Coordinates:
+def _rows(data: Data) -> Coordinates:
     """Index, label and time of the rows; draws have the index alone, as ArviZ summarises no more than that."""
-    labels = np.repeat(result.data.sequences, [len(t) for t in result.data.time])
-    time = _all_times(result)
-    return {**_time(result), "sequence": ("time", labels), "time_value": ("time", time)}
+    labels = np.repeat(data.sequences, [len(t) for t in data.time])
+    time = _all_times(data)
+    return {**row_index(data), "sequence": ("time", labels), "time_value": ("time", time)}
 
 
 def draws_groups(result: Result, chains: Numbered) -> tuple[xr.Dataset, xr.Dataset]:
@@ -77,9 +78,9 @@ def draws_groups(result: Result, chains: Numbered) -> tuple[xr.Dataset, xr.Datas
     n = len(draws[0]) if draws else 0
     coords: Coordinates = {"chain": [number for number, _ in chains], "draw": np.arange(n)}
     dims = ("chain", "draw")
-    posterior = xr.Dataset(coords={**coords, **_time(result), "state": result.state_names})
+    posterior = xr.Dataset(coords={**coords, **row_index(result.data), "state": result.state_names})
     theta = np.stack([d.theta for d in draws]) if draws else np.empty((0, 0, len(result.parameter_names)))
-    _add_parameters(posterior, result, theta, dims, learned=True)
+    add_parameters(posterior, result._problem, theta, dims, learned=True)
     paths = [np.concatenate(d.paths, axis=1) for d in draws]
     x = np.stack(paths) if paths else np.empty((0, 0, result.data.n_rows, len(result.state_names)))
     posterior["x"] = ((*dims, "time", "state"), x)
@@ -105,7 +106,7 @@ def _log_likelihood(result: Result) -> xr.Dataset:
     found = _core.Posterior(result._problem, [draws._to_core() for _, draws in chains], None)
     by_output, values = found.log_likelihood()
     values = values.reshape(len(chains), -1, *values.shape[1:])
-    time = np.asarray(_time(result)["time"])
+    time = np.asarray(row_index(result.data)["time"])
     observed = ~np.isnan(values[0, 0])
     rows = observed.any(axis=1)
     if not by_output:
@@ -120,11 +121,11 @@ def _log_likelihood(result: Result) -> xr.Dataset:
     return xr.Dataset({"y": y}, {**coords, "observation": np.arange(len(t)), **labels})
 
 
-def _add_parameters(
-    group: xr.Dataset, result: Result, theta: Floats, dims: tuple[str, ...], *, learned: bool
+def add_parameters(
+    group: xr.Dataset, problem: _core.Problem, theta: Floats, dims: tuple[str, ...], *, learned: bool
 ) -> None:
     """Hyper-parameters as arrays with named dimensions, as in the store; the last axis of theta is all of them."""
-    for name, along, places in result._problem.parameter_arrays(learned):
+    for name, along, places in problem.parameter_arrays(learned):
         for dim, labels in along:
             group.coords[dim] = labels
         shape = (*theta.shape[:-1], *(len(labels) for _, labels in along))
@@ -152,17 +153,18 @@ def quantities(posterior: xr.Dataset, var_names: Sequence[str] | str | None) -> 
     return found
 
 
-def _observed(result: Result) -> xr.Dataset:
-    y = (("time", "output"), np.concatenate(result.data.y))
-    return xr.Dataset({"y": y}, {**_rows(result), "output": result.data.outputs})
+def observed(data: Data) -> xr.Dataset:
+    """Outputs as they were measured."""
+    y = (("time", "output"), np.concatenate(data.y))
+    return xr.Dataset({"y": y}, {**_rows(data), "output": data.outputs})
 
 
 def _constant(result: Result) -> xr.Dataset:
     """Inputs, and hyper-parameters that are known."""
-    found = xr.Dataset(coords=_rows(result))
+    found = xr.Dataset(coords=_rows(result.data))
     if result.data.u is not None:
         found = found.assign_coords(input=result.data.inputs)
         found["u"] = (("time", "input"), np.concatenate(result.data.u))
     if result._complete:
-        _add_parameters(found, result, result._complete[0][1].theta[0], (), learned=False)
+        add_parameters(found, result._problem, result._complete[0][1].theta[0], (), learned=False)
     return found

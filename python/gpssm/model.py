@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Literal, TypedDict, cast
 
 import numpy as np
+import xarray as xr
 
 from . import _core
 from ._arguments import checked
 from ._choice import Calibration
-from ._data import Data
+from ._data import Data, DataLike, as_data
 from ._layout import DataKeys
 from ._registry import Registry
 from ._settings import Sampler
@@ -250,13 +251,29 @@ class Model:
             raise ValueError(f"{name}: {error}") from None
 
     def to_dict(self) -> Table:
-        """Give the model as the tables of a run file; Python functions are in it by name only."""
+        """Give the model as the tables of a run file; Python functions are in it by name only.
+
+        Examples
+        --------
+        >>> import gpssm
+        >>> gpssm.Model(2, sensor="poisson").to_dict()
+        {'model': {'states': 2, 'sensor': 'poisson'}}
+        """
         tables = {"model": self._table, "sampler": self.sampler, "calibration": self.calibration}
         given: Table = json.loads(json.dumps({name: table for name, table in tables.items() if table}))
         return {"model": {}, **given}
 
     def to_toml(self) -> str:
-        """Give the model as the text of a run file."""
+        """Give the model as the text of a run file.
+
+        Examples
+        --------
+        >>> import gpssm
+        >>> print(gpssm.Model(2, sensor="poisson").to_toml().strip())
+        [model]
+        states = 2
+        sensor = "poisson"
+        """
         if self.has_functions:
             raise ValueError("to_toml: Python functions cannot be written to a file; use formulas instead")
         return _core.toml_text(json.dumps(self.to_dict()))
@@ -277,6 +294,44 @@ class Model:
     def is_open(self) -> bool:
         """Whether the model is to be chosen from the record, ``states="auto"``."""
         return bool(self._table.get("states") == "auto")
+
+    @checked
+    def sample_prior(
+        self, y: DataLike, u: DataLike | None = None, *, draws: int = 500, seed: int = 1
+    ) -> xr.DataTree:
+        """Draw parameters, states and outputs before any fit; row 0 is the first row of the record.
+
+        Parameters
+        ----------
+        y, u
+            The record, as for `gpssm.fit`: its inputs drive the simulations, and default priors follow its scale.
+        draws : int
+            Number of draws, each a record of its own.
+        seed : int
+            Seed of the simulation.
+
+        Returns
+        -------
+        xarray.DataTree
+            Groups prior (parameters and states), prior_predictive (``y``) and observed_data.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> tree = gpssm.Model(kernel="se").sample_prior(y, draws=30)
+        >>> tree["prior_predictive"]["y"].sizes["time"]
+        20
+        """
+        from ._checks import prior_tree
+
+        data = as_data(y, u)
+        if self.is_open:
+            raise ValueError('states: "auto" is chosen by a fit; give the model whose priors are wanted')
+        problem = self._problem(data, self.sampler)
+        if self._table.get("dynamics") not in (None, "exact"):
+            problem = problem.prepare(problem.settings)
+        return prior_tree(problem, data, draws, seed)
 
     def _settled(self, parts: Mapping[str, Json], calibration: Calibration | None) -> Model:
         """The same model with what was chosen."""

@@ -158,8 +158,13 @@ class Result(Forecasts, Filters, Scores, Smaller):
         """
         return draws_tree(self)
 
-    def to_arviz(self) -> xr.DataTree | az.InferenceData:
+    def to_arviz(self, tree: xr.DataTree | None = None) -> xr.DataTree | az.InferenceData:
         """Give the draws as the installed ArviZ wants them: a DataTree (1.x) or InferenceData (0.x).
+
+        Parameters
+        ----------
+        tree : xarray.DataTree, optional
+            What is given instead of `posterior`, such as `posterior_predictive`.
 
         Examples
         --------
@@ -171,9 +176,43 @@ class Result(Forecasts, Filters, Scores, Smaller):
         import arviz as az
 
         if int(az.__version__.split(".")[0]) >= 1:
-            return self.posterior
-        groups = {name: group.to_dataset() for name, group in self.posterior.children.items()}
-        return az.InferenceData(**groups, attrs=dict(self.posterior.attrs))
+            return self.posterior if tree is None else tree
+        tree = self.posterior if tree is None else tree
+        groups = {name: group.to_dataset() for name, group in tree.children.items()}
+        return az.InferenceData(**groups, attrs=dict(tree.attrs))
+
+    @checked
+    def posterior_predictive(self, *, seed: int = 1) -> xr.DataTree:
+        """Draw the training record again: y_t from p(y | x_t, theta) of every draw, with the draws beside it.
+
+        Row 0 is the first row of the training record. States are those of the draws, so this checks the sensor; a
+        free run (`simulate`) checks the dynamics.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the outputs.
+
+        Returns
+        -------
+        xarray.DataTree
+            `posterior` with the group posterior_predictive: ``y`` (chain, draw, time, output). As ``az.plot_ppc``
+            of ArviZ 1.x takes it; for 0.x give it to `to_arviz`.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result.posterior_predictive()["posterior_predictive"]["y"].sizes
+        Frozen({'chain': 2, 'draw': 10, 'time': 20, 'output': 1})
+        """
+        from ._checks import replicates
+
+        self._check_sensor()
+        tree = self.posterior.copy()
+        tree["posterior_predictive"] = xr.DataTree(replicates(self, seed))
+        return tree
 
     @checked
     def summary(self, var_names: Sequence[str] | str | None = None, *, level: float = 0.9) -> pd.DataFrame:

@@ -87,3 +87,9 @@ def test_rows_of_several_sequences_have_names_of_their_own(record):
     theirs = az.summary(result.to_arviz(), var_names=["x"], round_to="none")
     assert len(set(theirs.index)) == 60
     np.testing.assert_allclose(result.summary("x")["mean"], theirs["mean"].astype(float), rtol=1e-8)
+
+
+def test_predictive_checks_can_be_plotted(result):
+    draws = result.to_arviz(result.posterior_predictive())
+    plot = getattr(az, "plot_ppc", None) or az.plot_ppc_dist
+    plot(draws)

@@ -182,3 +182,58 @@ def test_labels_are_labels_and_numbers_are_positions(record):
     assert not np.array_equal(second["y"], result.forecast(3, paths=10)["y"])
     with pytest.raises(ValueError, match="initial: sequence 3, but there are 3"):
         result.simulate(steps=3, initial=("last", 3), paths=10)
+
+
+def test_records_before_any_fit(record):
+    y, u = record
+    model = gpssm.Model(kernel="se", process_noise="half_normal(0.1)")
+    tree = model.sample_prior(y, u, draws=400, seed=4)
+    again = model.sample_prior(y, u, draws=400, seed=4)
+    np.testing.assert_array_equal(tree["prior_predictive"]["y"], again["prior_predictive"]["y"])
+    n = tree["prior"].sizes["draw"]
+    assert tree["prior_predictive"]["y"].shape == (1, n, 40, 1) and n > 300
+    sd = tree["prior"]["process_sd"].values.ravel()
+    # A half-normal of scale 0.1 has mean 0.0798 and standard deviation 0.0603.
+    assert abs(sd.mean() - 0.0798) < 5 * 0.0603 / np.sqrt(n)
+    basis = gpssm.Model(dynamics="hilbert(8)").sample_prior(y, u, draws=5)
+    assert basis["prior"]["x"].sizes["time"] == 40
+
+
+def test_replicated_outputs_follow_the_sensor(result):
+    tree = result.posterior_predictive(seed=3)
+    y, x = tree["posterior_predictive"]["y"], tree["posterior"]["x"]
+    assert y.dims == ("chain", "draw", "time", "output") and "log_likelihood" in tree
+    residual = (y.values - x.values) / tree["posterior"]["sensor_sd"].values[:, :, None, :]
+    n = residual.size
+    assert abs(residual.mean()) < 5 / np.sqrt(n) and abs(residual.std() - 1) < 5 / np.sqrt(2 * n)
+    assert "posterior_predictive" not in result.posterior
+
+
+def test_models_are_ranked(record, fresh):
+    y, u = record
+    other, inputs = fresh
+    short = {**QUICK, "draws": 15}
+    fits = {kernel: gpssm.fit(y, u, kernel=kernel, **short) for kernel in ("se + linear", "constant")}
+    ranking = gpssm.compare(fits, other, inputs, n_init=2, functions=20)
+    assert list(ranking.index) == ["se + linear", "constant"] and (ranking["n"] == 23).all()
+    assert ranking["difference"].iloc[1] > 2 * ranking["standard_error"].iloc[1] > 0
+    one = fits["constant"].filter(other, inputs, functions=20)["log_marginal_likelihood"]
+    np.testing.assert_allclose(ranking.loc["constant", "log_score"], one.values[2:].mean(), rtol=1e-12)
+    with pytest.raises(ValueError, match="nothing to compare"):
+        gpssm.compare({}, other, inputs)
+
+
+def test_baselines_of_counts_have_masses(record):
+    """A density of a Gaussian beside masses of counts would win or lose by its units."""
+    rng = np.random.default_rng(2)
+    rate = np.exp(1.0 + np.sin(0.2 * np.arange(80)))
+    y = rng.poisson(rate).astype(float)
+    result = gpssm.fit(y[:60], sensor="poisson", **QUICK)
+    scores = result.score(y[60:], n_init=5, paths=200)
+    mean, sd = y[:60].mean(), y[:60].std()
+    size = mean**2 / (sd**2 - mean)
+    from scipy.stats import nbinom
+
+    expected = nbinom(size, size / (size + mean)).logpmf(y[65:]).mean()
+    np.testing.assert_allclose(scores.loc[("constant", "y1"), "log_score"], expected, rtol=1e-6)
+    assert (scores["log_score"] < 0).all()

@@ -243,6 +243,36 @@ impl Posterior {
         Ok((found.by_output, PyArray1::from_vec(py, found.values).reshape(shape)?))
     }
 
+    /// Outputs of the training record drawn given the states of each draw (draw, row, output).
+    fn replicate<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let values = self.run(py, |fitted, _| Ok(fitted.posterior.replicate(seed)))?;
+        let (n_draws, n_y) = (self.fitted.posterior.len(), self.fitted.training.n_y());
+        let n_rows = values.len() / (n_draws * n_y);
+        PyArray1::from_vec(py, values).reshape([n_draws, n_rows, n_y])
+    }
+
+    /// Models by their one-step log scores on a record, as JSON.
+    #[staticmethod]
+    fn compare(
+        py: Python<'_>,
+        models: Vec<(String, PyRef<'_, Self>)>,
+        y: PyReadonlyArray2<'_, f64>,
+        u: Option<PyReadonlyArray2<'_, f64>>,
+        n_init: usize,
+        options: &str,
+    ) -> PyResult<String> {
+        let record = sequence(&y, u.as_ref())?;
+        let options: OnlineOptions = from_json("options", options)?;
+        let parts: Vec<(&str, &FittedModel)> =
+            models.iter().map(|(name, model)| (name.as_str(), &model.fitted)).collect();
+        let ranked = py.detach(|| {
+            let models: Vec<_> = parts.iter().map(|(name, fitted)| (*name, &fitted.posterior)).collect();
+            gpssm::posterior::compare(&models, &record, n_init, &options, &|_, _| true)
+        });
+        models.iter().try_for_each(|(_, model)| model.failure.check())?;
+        to_json("ranking", &ranked.map_err(to_python)?)
+    }
+
     /// Scores of the model and its baselines, as JSON, and warnings.
     fn score(
         &self,

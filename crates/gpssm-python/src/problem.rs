@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use gpssm::dynamics::{BasisChoice, FourierChoice, HilbertChoice};
 use gpssm::mcmc::{ChainDraws, ChainReport, ChainState, SweepInfo};
+use gpssm::posterior::sample_prior;
 use gpssm::{ChainPlan, Draw, Functions, Phase, Points, Progress, RunReport, Settings, Sink, diagnostics};
 use gpssm_io::config::{ConfigError, ModelConfig, Run, RunError, RunFile, States};
 use gpssm_io::fit::FitError;
@@ -128,6 +129,41 @@ impl Problem {
     #[getter]
     fn model(&self) -> PyResult<String> {
         to_json("model", self.problem.model())
+    }
+
+    /// Draws before any fit: theta (draw, parameter), and for each sequence states and outputs (draw, row, channel) under its
+    /// inputs. Draws that overflow are left out.
+    fn sample_prior<'py>(&self, py: Python<'py>, n: u64, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+        let (problem, failure) = (&self.problem, &self.failure);
+        let sequences = problem.record().sequences();
+        let inputs: Vec<Vec<Vec<f64>>> =
+            sequences.iter().map(|s| (0..s.n_rows()).map(|t| s.u(t).to_vec()).collect()).collect();
+        let none = Points::new(problem.n_x() + problem.model().n_u);
+        let mut found = Vec::new();
+        for index in 0..n {
+            py.check_signals()?;
+            let drawn = py.detach(|| sample_prior(problem, &inputs, &none, seed, index));
+            failure.check()?;
+            let drawn = drawn.map_err(to_python)?;
+            if drawn.paths.iter().chain(&drawn.outputs).flatten().all(|value| value.is_finite()) {
+                found.push(drawn);
+            }
+        }
+        let result = PyDict::new(py);
+        let theta: Vec<f64> = found.iter().flat_map(|drawn| drawn.theta.clone()).collect();
+        result.set_item("theta", matrix(py, theta, found.len(), problem.table().len())?)?;
+        let (x, y) = (PyList::empty(py), PyList::empty(py));
+        for (s, sequence) in sequences.iter().enumerate() {
+            let states: Vec<f64> = found.iter().flat_map(|drawn| drawn.paths[s].clone()).collect();
+            let outputs: Vec<f64> = found.iter().flat_map(|drawn| drawn.outputs[s].clone()).collect();
+            let n_rows = sequence.n_rows();
+            x.append(PyArray1::from_vec(py, states).reshape([found.len(), n_rows, problem.n_x()])?)?;
+            y.append(PyArray1::from_vec(py, outputs).reshape([found.len(), n_rows, sequence.n_y()])?)?;
+        }
+        result.set_item("x", x)?;
+        result.set_item("y", y)?;
+        result.set_item("diverged", n - found.len() as u64)?;
+        Ok(result)
     }
 
     /// The settings with every default written out, as JSON.

@@ -1,9 +1,10 @@
 //! Densities of outputs under simulated states, and under the states of the draws.
 
-use super::Posterior;
 use super::mixture::log_sum_exp;
+use super::observe::outputs;
 use super::online::log_unit;
 use super::simulate::Simulation;
+use super::{Posterior, Stream, stream_for};
 use crate::error::Error;
 use crate::points::Points;
 use crate::record::Sequence;
@@ -51,6 +52,24 @@ impl Posterior {
             }
         }
         PointwiseLogLikelihood { by_output, values }
+    }
+
+    /// Replicated outputs of the training record: y_t drawn from p(y | x_t, theta) of each draw, row-major (draw, row, output)
+    /// over the rows of all sequences.
+    pub fn replicate(&self, seed: u64) -> Vec<f64> {
+        let (problem, n_x) = (self.problem(), self.n_x());
+        let mut values = Vec::new();
+        for (j, draw) in self.draws().iter().enumerate() {
+            let sensor = problem.bind(&draw.theta).sensor;
+            let mut rngs = [stream_for(seed, Stream::Replicate, j as u64)];
+            for (path, sequence) in draw.paths.iter().zip(problem.sequences()) {
+                let path = problem.path_to_internal(path);
+                for (t, x) in path.chunks_exact(n_x).enumerate() {
+                    values.extend(outputs(&sensor, problem.scaling(), x, sequence.u(t), true, &mut rngs));
+                }
+            }
+        }
+        values
     }
 
     /// log p(y_t) of every row of a record under a simulation: the densities p(y_t | x_t) mixed over the paths.

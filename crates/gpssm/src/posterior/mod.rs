@@ -253,6 +253,7 @@ pub(crate) enum Stream {
     Horizon = 5,
     Thin = 6,
     Distilled = 7,
+    Replicate = 8,
 }
 
 /// The stream of one path, function or row.
