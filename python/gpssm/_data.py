@@ -72,8 +72,21 @@ class Data:
         time = [t[part] for t in self.time]
         return replace(self, y=[values[part] for values in self.y], u=u, time=time, index=index)
 
+    def _first(self) -> Data:
+        """The first sequence alone."""
+        u = None if self.u is None else self.u[:1]
+        index = None if self.index is None else self.index[:1]
+        time, labels = self.time[:1], self.sequences[:1]
+        return replace(self, y=self.y[:1], u=u, time=time, sequences=labels, index=index)
+
     def times(self, sequence: int = 0) -> Times:
-        """Times of the rows of a sequence: dates where the record has dates, else numbers."""
+        """Times of the rows of a sequence: dates where the record has dates, else numbers.
+
+        Examples
+        --------
+        >>> as_data([1.0, 2.0, 3.0], time=["2020-01-01", "2020-02-01", "2020-03-01"]).times()[2]
+        np.datetime64('2020-03-01T00:00:00.000000000')
+        """
         return self._index(sequence).values
 
     def _index(self, sequence: int) -> Index:

@@ -68,7 +68,16 @@ class Distilled:
         return mean, np.sqrt(variance)
 
     def jacobian(self, x: ArrayLike, u: ArrayLike | None = None) -> Floats:
-        """Derivatives of the mean of f with respect to (x, u), (n, n_x, n_x + n_u)."""
+        """Derivatives of the mean of f with respect to (x, u), (n, n_x, n_x + n_u).
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+        >>> result.distil(size=6).jacobian([0.0, 0.5]).shape
+        (2, 1, 1)
+        """
         return self._evaluate(x, u)[2]
 
     def _evaluate(self, x: ArrayLike, u: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
@@ -84,12 +93,25 @@ class Distilled:
         return self._content["loss"]
 
     def save(self, out: str | Path) -> None:
-        """Write the model to a file, as JSON."""
+        """Write the model to a file, as JSON.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+        >>> small = result.distil(size=6)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     small.save(folder + "/small.json")
+        ...     gpssm.Distilled.load(folder + "/small.json") == small
+        True
+        """
         Path(out).write_text(self._text)
 
     @classmethod
     def load(cls, path: str | Path) -> Distilled:
-        """Read a model that `save` or ``gpssm distil`` wrote."""
+        """Read a model that `save` or ``gpssm distil`` wrote; see `save` for an example."""
         return cls(Path(path).read_text())
 
     def __eq__(self, other: object) -> bool:

@@ -57,6 +57,15 @@ def states(result: Result, *, sequence: str | int | None = None, ax: AxesLike = 
     Returns
     -------
     list of matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from gpssm import plot
+    >>> import numpy as np, gpssm
+    >>> y = np.sin(0.4 * np.arange(20))
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> len(plot.states(result))
+    1
     """
     s = 0 if sequence is None else result.data._position(sequence, "sequence")
     x = np.concatenate([chain.draws.paths[s] for chain in result.chains])
@@ -94,6 +103,15 @@ def transition(
         Component of (x, u), from 0.
     at : array_like, (n_x + n_u,), optional
         Values of the other components; the medians of what was visited by default.
+
+    Examples
+    --------
+    >>> from gpssm import plot
+    >>> import numpy as np, gpssm
+    >>> y = np.sin(0.4 * np.arange(20))
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> plot.transition(result).get_xlabel()
+    'x'
     """
     n_x, n_u = len(result.state_names), result.data.n_u
     if not (0 <= state < n_x and 0 <= along < n_x + n_u):
@@ -130,6 +148,15 @@ def intervals(simulated: xr.Dataset, y: ArrayLike | None = None, *, ax: AxesLike
         Measured outputs.
     ax : matplotlib axes, optional
         One for each output.
+
+    Examples
+    --------
+    >>> from gpssm import plot
+    >>> import numpy as np, gpssm
+    >>> y = np.sin(0.4 * np.arange(20))
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> len(plot.intervals(result.forecast(5, paths=20)))
+    1
     """
     outputs = list(simulated["output"].values)
     axes = _axes(ax, len(outputs), sharex=True)
@@ -157,9 +184,18 @@ def one_step(result: Result, *, horizon: int = 1, samples: int = 500, ax: AxesLi
         Number of samples of each row.
     ax : matplotlib axes, optional
         One for each output.
+
+    Examples
+    --------
+    >>> from gpssm import plot
+    >>> import numpy as np, gpssm
+    >>> y = np.sin(0.4 * np.arange(20))
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> len(plot.one_step(result, samples=20))
+    1
     """
-    y, u = result.data.y[0], None if result.data.u is None else result.data.u[0]
-    return intervals(result.predict(y, u, horizon=horizon, samples=samples), y, ax=ax)
+    data = result.data if result.data.measured is None else result.data.measured
+    return intervals(result.predict(data._first(), horizon=horizon, samples=samples), result.data.y[0], ax=ax)
 
 
 def trace(result: Result, var_names: Sequence[str] | None = None, *, ax: AxesLike = None) -> list[Axes]:
@@ -172,8 +208,17 @@ def trace(result: Result, var_names: Sequence[str] | None = None, *, ax: AxesLik
         Variables of the posterior; all hyper-parameters by default.
     ax : matplotlib axes, optional
         One for each number of them.
+
+    Examples
+    --------
+    >>> from gpssm import plot
+    >>> import numpy as np, gpssm
+    >>> y = np.sin(0.4 * np.arange(20))
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> len(plot.trace(result, ["process_sd"]))
+    1
     """
-    posterior = result.posterior["posterior"].to_dataset()
+    posterior = result._groups[0]
     found = quantities(posterior, var_names)
     axes = _axes(ax, len(found), sharex=True)
     for axis, (label, draws) in zip(axes, found, strict=False):

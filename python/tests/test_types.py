@@ -68,3 +68,21 @@ def test_good_programs_pass_and_bad_lines_do_not(tmp_path):
     assert set(said) == set(numbers), "\n".join(found)
     for number, line in numbers.items():
         assert BAD[line] in said[number], said[number]
+
+
+def test_every_method_has_an_example():
+    import gpssm
+    from gpssm import plot
+    from gpssm.sklearn import GPSSM
+
+    names = [f"{kind.__name__}.{name}" for kind in (gpssm.Result, gpssm.Model) for name in vars_of(kind)]
+    functions = [getattr(getattr(gpssm, name.split(".")[0]), name.split(".")[1]) for name in names]
+    functions += [gpssm.fit, gpssm.fit_many, gpssm.open, gpssm.as_data, gpssm.compare, GPSSM]
+    functions += [getattr(plot, name) for name in plot.__all__]
+    missing = [function.__qualname__ for function in functions if ">>>" not in (function.__doc__ or "")]
+    assert not missing
+
+
+def vars_of(kind):
+    found = {name: part for part in kind.__mro__[:-1] for name, part in vars(part).items()}
+    return [name for name, part in found.items() if not name.startswith("_") and callable(getattr(kind, name))]
