@@ -11,6 +11,7 @@ use crate::commands::filter::FilterArgs;
 use crate::commands::forecast::ForecastArgs;
 use crate::commands::predict::PredictArgs;
 use crate::commands::reproduce::Reproduce;
+use crate::commands::sbc::SbcArgs;
 use crate::commands::score::{CompareArgs, ScoreArgs};
 use crate::commands::simulate::SimulateArgs;
 use crate::failure::Failure;
@@ -71,6 +72,8 @@ pub enum Command {
     Thin(ThinArgs),
     /// Distil all draws into one small sparse Gaussian process, for real-time use.
     Distil(DistilArgs),
+    /// Check the sampler on a model by simulation-based calibration.
+    Sbc(SbcArgs),
     /// Reproduce results of the paper and compare with the published figures.
     Reproduce {
         /// The experiment.

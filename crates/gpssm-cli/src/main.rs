@@ -50,6 +50,7 @@ fn dispatch(command: &Command, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         Command::Evaluate(args) => commands::evaluate::run(args, stop),
         Command::Compare(args) => commands::score::compare(args),
         Command::Thin(args) => commands::distil::thin(args),
+        Command::Sbc(args) => commands::sbc::run(args, stop),
         Command::Reproduce { what } => commands::reproduce::run(what, stop),
         Command::Distil(args) => commands::distil::distil(args),
     }

@@ -42,6 +42,23 @@ fn model(lines: &str, says: &[&'static str]) -> Case {
     run_file(format!("{data}{lines}\n"), says)
 }
 
+/// A model file that states everything, with one key written differently, and calibration by simulation.
+fn stated(instead: &str, options: &str, says: &[&'static str]) -> Case {
+    let lines = [
+        "standardise = false",
+        "kernel = { squared_exponential = { sigma_f = 'log_normal(1, 0.4)', ell = ['log_normal(1, 0.4)'] } }",
+        "process_noise = 'log_normal(0.4, 0.4)'",
+        "sensor = { noise = 'log_normal(0.3, 0.4)' }",
+        "initial = { gaussian = { mean = [0.0], sd = [1.0] } }",
+    ];
+    let key = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+    let kept = lines.iter().filter(|line| key(line) != key(instead));
+    let model = kept.fold(format!("[model]\n{instead}\n"), |all, line| all + line + "\n");
+    let content = format!("[data]\ny = 'y'\n{model}[[model.state]]\nscale = 1.0\n");
+    let line = format!("sbc m.toml --runs 1 --draws 3 {options}");
+    Case { files: vec![("m.toml", content.into())], ..typed(&line, says) }
+}
+
 /// An option of a fit.
 fn option(option: &str, says: &[&'static str]) -> Case {
     typed(&format!("fit data.csv --y y --u u --time t {option}"), says)
@@ -411,6 +428,17 @@ fn posteriors() -> Vec<Case> {
         typed("distil run.zarr -o d.json --size 0", &["--size"]),
         typed("distil run.zarr -o d.json --tolerance -1", &["--tolerance -1", "positive"]),
         typed("distil run.zarr -o d.json --tolerance nan", &["--tolerance NaN", "positive"]),
+        stated("", "--steps 4 --thin 0", &["--thin"]),
+        stated("", "", &["m.toml", "no data file", "--steps"]),
+        stated("", "--inputs data.csv", &["--inputs", "has no inputs", "--steps"]),
+        stated("", "--steps 0", &["--steps 0"]),
+        stated("", "--steps 4 -o run.zarr", &["run.zarr", "not a folder of gpssm sbc"]),
+        stated("standardise = true", "--steps 4", &["m.toml", "model.standardise", "set it to false"]),
+        stated("process_noise = []", "--steps 4", &["m.toml", "model.process_noise", "state its prior"]),
+        stated("sensor = 'gaussian'", "--steps 4", &["m.toml", "model.sensor", "state the priors"]),
+        stated("kernel = 'se'", "--steps 4", &["m.toml", "kernel", "state the prior of se."]),
+        stated("dynamics = 'hilbert(9)'", "--steps 4", &["m.toml", "model.dynamics", "half_width"]),
+        stated("dynamics = 'fic(9)'", "--steps 4", &["m.toml", "model.dynamics", "inducing inputs"]),
         typed("report run.zarr -o data.csv", &["data.csv", ".html"]),
         typed("report run.zarr -o nodir/r.html", &["there is no folder nodir"]),
     ]

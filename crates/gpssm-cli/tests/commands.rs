@@ -279,6 +279,36 @@ fn smaller_posteriors() {
     assert!(small["loss"]["mean_rmse"][0].as_f64().is_some_and(f64::is_finite), "{}", small["loss"]);
 }
 
+/// A model that states everything, and runs that are over in a moment.
+const STATED: &str = "[data]\ny = 'y'\n[model]\nstandardise = false\nmean = 'identity'
+kernel = { squared_exponential = { sigma_f = 'log_normal(1, 0.4)', ell = ['log_normal(1, 0.4)'] } }
+process_noise = 'log_normal(0.4, 0.4)'\nsensor = { noise = 'log_normal(0.3, 0.4)' }
+initial = { gaussian = { mean = [0.0], sd = [1.0] } }\n[[model.state]]\nscale = 1.0
+[sampler]\ntune = 4\nparticles = 5\nstart = { restarts = 2, particles = 5 }\n";
+
+#[test]
+fn calibration_by_simulation_continues_to_the_same_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    std::fs::write(path.join("m.toml"), STATED).expect("a model file");
+    let sbc = |more: &str| gpssm(path, &format!("sbc m.toml --steps 4 --draws 7 --thin 2 {more}"));
+    let said = sbc("--runs 4 --threads 1 -o whole");
+    assert!(said.contains("process_sd[x1]") && said.contains("log joint"), "{said}");
+    sbc("--runs 2 -o parts");
+    // As after a kill: one run is missing, one is cut, and a file was about to be written.
+    let runs = path.join("parts/runs");
+    std::fs::remove_file(runs.join("000000.json")).expect("a finished run");
+    std::fs::write(runs.join("000001.json"), "{\"ranks\":[1").expect("a cut run");
+    std::fs::write(runs.join("000002.partial"), "{").expect("a partial file");
+    let json: Value = serde_json::from_str(&sbc("--runs 4 --threads 2 -o parts --json")).expect("JSON");
+    assert_eq!(json["quantities"].as_array().map(Vec::len), Some(12));
+    assert_eq!(differences(&path.join("whole"), &path.join("parts")), Vec::<PathBuf>::new());
+    let html = std::fs::read_to_string(path.join("whole/report.html")).expect("a report");
+    assert!(html.contains("<svg") && html.contains("process_sd[x1]"));
+    let ranks = std::fs::read_to_string(path.join("whole/ranks.csv")).expect("ranks");
+    assert_eq!(ranks.lines().count(), 5);
+}
+
 #[test]
 fn help_and_version_go_to_standard_output() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -8,6 +8,7 @@
 //! - [`evaluation`]: its scores on a record, beside baselines
 //! - [`baseline`]: a constant and linear ARX models
 //! - [`marginal`]: what baselines say of an output, in the family of the sensor
+//! - [`sbc`]: simulation-based calibration of the sampler
 //! - [`score`]: errors, CRPS, coverage and log scores of predictions
 
 pub mod auto;
@@ -18,6 +19,7 @@ pub mod fitted;
 pub mod free_run;
 pub mod layout;
 pub mod marginal;
+pub mod sbc;
 pub mod score;
 
 pub use calibration::Calibration;

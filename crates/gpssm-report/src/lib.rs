@@ -3,6 +3,7 @@
 //! - [`report`]: the page, from a problem, its draws and what the caller knows of the run
 //! - [`content`]: what is shown; [`page`]: how it is put into HTML
 //! - [`figures`]: single figures as SVG files, for papers and documentation
+//! - [`ranks`]: the page of simulation-based calibration
 //! - [`chart`]: axes, marks, panels, on which all of these stand
 //!
 //! Everything depends on its input alone: the same input gives the same bytes. Names and texts may hold
@@ -13,6 +14,7 @@ pub mod content;
 mod error;
 pub mod figures;
 pub mod page;
+pub mod ranks;
 
 pub use content::{Names, ReportInput};
 pub use error::Error;

@@ -12,6 +12,7 @@ pub mod merge;
 pub mod predict;
 pub mod report;
 pub mod reproduce;
+pub mod sbc;
 pub mod score;
 pub mod simulate;
 pub mod summary;

@@ -4,7 +4,7 @@ use gpssm::model::{
     DynamicsSpec, FunctionSpec, Identity, InducingSpec, Owner, SensorSpec, StateSpec, TransitionSpec,
 };
 use gpssm::{Functions, KernelSpec, Model, Problem, Settings, formula};
-use gpssm_identify::Calibration;
+use gpssm_identify::{Calibration, sbc};
 use thiserror::Error;
 
 use super::error::ConfigError;
@@ -89,6 +89,18 @@ impl RunFile {
             data: DataConfig { file, ..config.data.clone() },
             calibration: config.calibration.clone(),
         })
+    }
+
+    /// The same for a model that must leave nothing to defaults; the first key that does is named.
+    pub fn resolve_stated(&self, config: &RunConfig, data: &Data) -> Result<Run, RunError> {
+        let run = self.resolve(config, data)?;
+        let given = model(&config.model, data).map_err(|(key, message)| {
+            let origin = self.origin(&key);
+            self.error(key, origin, message)
+        })?;
+        sbc::check_stated(&given, run.problem.model())
+            .map_err(|error| self.engine_error(error, config, data))?;
+        Ok(run)
     }
 
     /// What the engine says, with the key and line that it is about.
