@@ -35,7 +35,7 @@ pub fn run(args: &DemoArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     say("The benchmark of Frigola, Lindsten, Schoen and Rasmussen (2013):\n\
          \x20 x' = 0.5 x + 25 x / (1 + x^2) + 8 u + v,  v ~ N(0, 10)\n\
          \x20 y  = 0.05 x^2 + e,                        e ~ N(0, 1)\n\
-         The sensor does not see the sign of x; the program is told a wrong mean function and no equation.\n");
+         The sensor does not measure the sign of x. The model has a wrong mean function and does not know the equations.\n");
     let mut file = RunFile::open(&model)?;
     file.option("--seed", &args.seed.to_string())?;
     let (run, data) = fit::read(&file, None, true)?;
@@ -60,10 +60,10 @@ pub fn run(args: &DemoArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         );
     }
     say(&format!(
-        "\nAgainst the truth, which the fit did not see:\n\
-         \x20 states   RMSE {smoothing:.2} of the sampled paths          (the paper: 3.2 +- 0.5; its true model: 2.7 +- 0.5)\n\
-         \x20 function RMSE {prediction:.2} at {} new points       (the paper: 1.7 +- 0.2; the mean function alone: 7.1)\n\n\
-         Look at {}; the posterior is in {} (xarray and ArviZ open it as it is).",
+        "\nComparison with the true system:\n\
+         \x20 states   RMSE {smoothing:.2} of the sampled paths          (paper: 3.2 +- 0.5; with the true model: 2.7 +- 0.5)\n\
+         \x20 function RMSE {prediction:.2} at {} new points       (paper: 1.7 +- 0.2; mean function alone: 7.1)\n\n\
+         Report: {}. Posterior: {} (opens in xarray and ArviZ).",
         benchmark::N_TEST,
         page.display(),
         store.display()

@@ -23,7 +23,7 @@ pub(super) fn candidates(given: &Given, record: &Record, notes: &mut Vec<String>
         (None, true) => {
             let delay = screen::delay(record);
             notes.push(match delay {
-                0 => "an input acts on the output of its own row (delay 0)".into(),
+                0 => "inputs act on outputs in the same row (delay 0)".into(),
                 1 => "inputs act one row later (delay 1)".into(),
                 _ => format!("inputs act {delay} rows later (delay {delay})"),
             });
@@ -35,17 +35,15 @@ pub(super) fn candidates(given: &Given, record: &Record, notes: &mut Vec<String>
     let at_once = given.delay.is_none() && has_inputs && delay == 1 && screen::acts_at_once(record);
     if at_once {
         notes.push(
-            "a part of the inputs acts on the output of its own row, or a controller made them from it: delay 0 is tried, too; \
-             give --delay 1 if they were made by a controller"
+            "inputs are correlated with outputs in the same row: delay 0 is tried as well; give --delay 1 if a controller \
+             computes the inputs from the outputs"
                 .into(),
         );
     }
     let delays = if at_once { vec![1, 0] } else { vec![delay] };
     let thinnings = if given.thinned { Vec::new() } else { screen::thinnings(record) };
     if let Some(last) = thinnings.last() {
-        notes.push(format!(
-            "outputs change little from row to row: thinning is tried, up to every {last}th row"
-        ));
+        notes.push(format!("outputs change little between rows: thinning up to every {last}th row is tried"));
     }
     let kernels = match &given.kernel {
         Some(kernel) => vec![Kernel::Given(kernel.clone())],

@@ -217,12 +217,12 @@ pub fn choose(given: &Given, record: &Record, on_progress: &(dyn Fn(usize, usize
         notes: Vec::new(),
     };
     if let Some(reason) = obstacle(given, record) {
-        choice.notes.push(format!("{reason}: one state for each output, as without auto"));
+        choice.notes.push(format!("{reason}: using the default model with one state for each output"));
         return choice;
     }
     let (record, cut) = head(record);
     if cut {
-        choice.notes.push(format!("a long record: chosen and learned from its first {MOST_ROWS} rows"));
+        choice.notes.push(format!("long record: only its first {MOST_ROWS} rows are used"));
         choice.first_rows = Some(MOST_ROWS);
     }
     let candidates = candidates::candidates(given, &record, &mut choice.notes);
@@ -232,7 +232,9 @@ pub fn choose(given: &Given, record: &Record, on_progress: &(dyn Fn(usize, usize
     choice.trials = rounds::run(&candidates, &record, &folds, n_init, on_progress);
     choice.chosen = rounds::best(&choice.trials, &record);
     let Some(winner) = choice.winner().cloned() else {
-        choice.notes.push("no candidate could be fitted: one state for each output, as without auto".into());
+        choice.notes.push(
+            "no candidate could be fitted: using the default model with one state for each output".into(),
+        );
         return choice;
     };
     let calibration = match given.calibrated {
@@ -244,13 +246,13 @@ pub fn choose(given: &Given, record: &Record, on_progress: &(dyn Fn(usize, usize
         && crps > constant
     {
         choice.notes.push(format!(
-            "no free run over held-out rows was as good as a constant (CRPS {crps:.3}, constant {constant:.3}): do not trust \
-             free runs of this model far from where they start"
+            "on held-out rows, free runs were worse than a constant (CRPS {crps:.3}, constant {constant:.3}): do not rely on long \
+             free runs of this model"
         ));
     }
     if winner.candidate.layout.every > 1 {
         choice.notes.push(format!(
-            "the record is sampled fast: free runs are better with every {}th row, each row from those so far before it",
+            "the record is sampled fast: the model uses every {}th row, which gave better free runs",
             winner.candidate.layout.every
         ));
     }

@@ -72,13 +72,13 @@ pub struct CartpoleArgs {
     /// Seed of data and sampler.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Fewer draws: a look, not a result.
+    /// Quick check with fewer draws.
     #[arg(long)]
     pub quick: bool,
-    /// Folder for the figure.
+    /// Output folder.
     #[arg(long, short, value_name = "FOLDER", default_value = "gpssm-cartpole")]
     pub out: PathBuf,
-    /// What is said.
+    /// Verbosity.
     #[command(flatten)]
     pub verbosity: Verbosity,
 }

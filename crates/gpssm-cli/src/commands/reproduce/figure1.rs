@@ -21,13 +21,13 @@ pub struct Figure1Args {
     /// Seed of data and sampler.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Fewer draws: a look, not a result.
+    /// Quick check with fewer draws.
     #[arg(long)]
     pub quick: bool,
-    /// Folder for the figures.
+    /// Output folder.
     #[arg(long, short, value_name = "FOLDER", default_value = "gpssm-figure1")]
     pub out: PathBuf,
-    /// What is said.
+    /// Verbosity.
     #[command(flatten)]
     pub verbosity: Verbosity,
 }

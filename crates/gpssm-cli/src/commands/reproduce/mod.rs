@@ -18,13 +18,13 @@ use crate::failure::Failure;
 /// What to reproduce.
 #[derive(Debug, Subcommand)]
 pub enum Reproduce {
-    /// Table 1: prediction and smoothing errors of six models on the nonlinear benchmark, and rows of our own.
+    /// Table 1: prediction and smoothing errors of six models on the nonlinear benchmark, with additional models.
     Table1(table1::Table1Args),
     /// Figure 1: smoothing samples and the transition surface.
     Figure1(figure1::Figure1Args),
-    /// Figure 3: a cart with a pendulum, one step ahead.
+    /// Figure 3: one-step-ahead predictions of a cart with a pendulum.
     Cartpole(cartpole::CartpoleArgs),
-    /// Real records with defaults only: free runs beside a constant, linear ARX models and quoted figures.
+    /// Real records with default settings: free runs compared with a constant, linear ARX models and published results.
     Real(real::RealArgs),
 }
 

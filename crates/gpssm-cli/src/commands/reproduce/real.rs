@@ -26,19 +26,19 @@ use crate::table::{Table, number, number_or_dash};
 so that an interrupted table goes on. Quoted figures are from the literature and were not checked."
 )]
 pub struct RealArgs {
-    /// Folder with the records.
+    /// Folder that holds the records.
     #[arg(long, value_name = "FOLDER")]
     pub data: PathBuf,
-    /// Only these sets, comma separated.
+    /// Names of the records, separated by commas [default: all].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Seed.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Where results are kept.
+    /// Output folder.
     #[arg(long, short, value_name = "FOLDER", default_value = "gpssm-real")]
     pub out: PathBuf,
-    /// What is said.
+    /// Verbosity.
     #[command(flatten)]
     pub verbosity: Verbosity,
 }

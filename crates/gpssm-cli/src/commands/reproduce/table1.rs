@@ -34,22 +34,22 @@ pub struct Table1Args {
     /// Seed of the first data set; the others follow.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Data sets.
+    /// Number of data sets.
     #[arg(long, default_value_t = 10)]
     pub runs: u64,
-    /// Chains for each data set and model, each from its own cold start.
+    /// Number of chains for each data set and model.
     #[arg(long, default_value_t = 4)]
     pub chains: u32,
-    /// Rows to make, between commas: known, gp-ssm-se, gp-ssm, fic, hilbert, model-b, structure, linear [default: all].
+    /// Rows of the table, separated by commas: known, gp-ssm-se, gp-ssm, fic, hilbert, model-b, structure, linear [default: all].
     #[arg(long, value_delimiter = ',')]
     pub rows: Vec<String>,
-    /// At most three data sets and two chains, and fewer draws: a look, not a result.
+    /// Quick check: at most three data sets, two chains and fewer draws.
     #[arg(long)]
     pub quick: bool,
-    /// Folder for results.
+    /// Output folder.
     #[arg(long, short, value_name = "FOLDER", default_value = "gpssm-table1")]
     pub out: PathBuf,
-    /// What is said.
+    /// Verbosity.
     #[command(flatten)]
     pub verbosity: Verbosity,
 }
