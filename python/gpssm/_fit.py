@@ -11,12 +11,12 @@ from typing import Unpack, cast
 
 from . import _core
 from ._arguments import checked
-from ._chains import Job, Outcome, run_here, run_in
+from ._chains import Job, Outcome, Plan, run_here, run_in
 from ._choice import Choice
 from ._data import Data, DataLike, as_data
 from ._layout import DataKeys, Layout
 from ._progress import Bar
-from ._settings import Proposal, Resampling, Sampler, StartAt, merged, whole
+from ._settings import Proposal, Resampling, Sampler, StartAt, budget_text, merged, whole
 from ._types import Json
 from .bases import BasisLike
 from .functions import FunctionLike
@@ -52,6 +52,8 @@ def fit(
     function: FunctionLike | None = None,
     standardise: bool | None = None,
     presample: int | None = None,
+    ess: int | None = None,
+    budget: str | float | None = None,
     draws: int | None = None,
     tune: int | None = None,
     chains: int | None = None,
@@ -90,8 +92,16 @@ def fit(
         Parts of the model, see `gpssm.Model`. With ``states="auto"`` the model is chosen from the record, as by
         the program: past outputs are its states; past inputs and thinning, if they help, are in
         ``result.data.layout`` and are applied to new records, too; ``result.choice`` says what was tried.
-    draws, tune, chains : int, optional
-        Draws kept of each chain (500), warm-up sweeps of each chain (300), and number of chains (4).
+    ess : int, optional
+        Sample until every identified hyper-parameter, f at visited points and the states have this bulk and tail
+        effective sample size (400) and R-hat 1.01; see ``result.convergence``.
+    budget : str or float, optional
+        Time limit of the sampling, such as ``"90s"``, ``"10m"``, ``"1h30m"`` or ``"none"``, or seconds; 10 minutes by
+        default, none with `draws`. The draws so far are kept, and ``result.resume()`` continues.
+    draws : int, optional
+        A fixed number of draws of each chain, in place of `ess`.
+    tune, chains : int, optional
+        Warm-up sweeps of each chain (300), and number of chains (4).
     threads : int, optional
         Number of threads; one for each core by default. The draws do not depend on it.
     seed : int, optional
@@ -165,7 +175,7 @@ def fit(
         presample=presample,
     )
     model = _model(model, given)
-    own: dict[str, object] = {"draws": draws, "tune": tune, "chains": chains, "threads": threads, "seed": seed}
+    own: dict[str, object] = {"ess": ess, "budget": budget, "draws": draws, "tune": tune, "chains": chains, "threads": threads, "seed": seed}
     own |= {"particles": particles, "resampling": resampling, "proposal": proposal, "max_memory_mb": max_memory_mb}
     own |= {"start_at": start_at, "narx": narx}
     if restarts is not None:
@@ -177,11 +187,11 @@ def fit(
     elif rows:
         data = data._with_layout(Layout.of(rows, data.inputs))
     full: Sampler = json.loads(model._problem(data, wanted).settings)
-    plans: list[tuple[int, str | None]] = [(chain, None) for chain in range(full["chains"])]
+    plans: list[Plan] = [(chain, None, None) for chain in range(full["chains"])]
     job = Job(model, data, full, plans)
     store = None if out is None else (str(out), False)
     outcome = _run(job, progress_bar, executor, store)
-    result = Result(model, data, full, outcome.chains, basis=outcome.basis, interrupted=outcome.interrupted)
+    result = Result(model, data, full, outcome.chains, basis=outcome.basis, ended=outcome.ended)
     result.choice = choice
     result.save_warmup = save_warmup or out is not None
     if executor is not None and out is not None:
@@ -233,12 +243,13 @@ def _run(
 ) -> Outcome:
     bar = None
     if progress_bar is True:
-        bar = Bar(len(job.plans), job.sampler["tune"], job.sampler["draws"])
+        bar = Bar(len(job.plans), job.sampler["tune"], job.sampler.get("draws"), job.sampler["ess"])
     progress = bar if bar is not None else progress_bar if callable(progress_bar) else None
+    look = None if bar is None else bar.look
     try:
         if executor is None:
-            return run_here(job, progress, store)
-        return run_in(executor, job, progress)
+            return run_here(job, progress, store, look)
+        return run_in(executor, job, progress, look)
     finally:
         if bar is not None:
             bar.close()
@@ -246,7 +257,10 @@ def _run(
 
 def _finish(result: Result) -> Result:
     """Say what a user should know; an interrupt before the first draw stays an interrupt."""
-    if result.interrupted:
+    if result.ended == "budget":
+        what = result.warnings[0] if result.warnings else "the chains have converged at one look only"
+        warnings.warn(f"the budget ended after {result.n_draws} draws: {what}", UserWarning, stacklevel=3)
+    if result.ended == "interrupted":
         if result.n_draws == 0:
             raise KeyboardInterrupt
         warnings.warn(
@@ -259,22 +273,27 @@ def go_on(
     result: Result,
     draws: int | None,
     *,
+    ess: int | None,
+    budget: str | float | None,
     threads: int | None,
     progress_bar: bool,
     executor: Executor | None,
 ) -> Result:
-    """Go on with all chains until each has `draws` draws."""
-    settings = result.sampler.copy()
+    """Go on with all chains until each has `draws` draws, or until they are good."""
+    settings = merged(result.sampler, {"draws": draws, "ess": ess, "threads": threads})
+    settings["budget"] = "auto" if budget is None else budget_text(budget)
     lengths = {chain.chain: len(chain.draws) for chain in result.chains}
-    if draws is None:
-        complete = all(lengths.get(k, 0) >= settings["draws"] for k in range(settings["chains"]))
-        draws = 2 * settings["draws"] if complete else settings["draws"]
-    if max(lengths.values(), default=0) > draws:
+    wanted = settings.get("draws")
+    if wanted is not None and draws is None and all(lengths.get(k, 0) >= wanted for k in range(settings["chains"])):
+        wanted = settings["draws"] = 2 * wanted
+    if wanted is not None and max(lengths.values(), default=0) > wanted:
         raise ValueError(f"draws: there are {max(lengths.values())} already; ask for more than that in all")
-    settings |= {"draws": int(draws), "threads": settings["threads"] if threads is None else threads}
-    states = {chain.chain: chain.state for chain in result.chains}
-    plans = [(k, states.get(k)) for k in range(settings["chains"]) if lengths.get(k, 0) < draws]
-    missing = [chain for chain, state in plans if state is None and lengths.get(chain, 0)]
+    mine = {chain.chain: chain for chain in result.chains}
+    plans: list[Plan] = []
+    for k in range(settings["chains"]):
+        if wanted is None or lengths.get(k, 0) < wanted:
+            plans.append((k, mine[k].state, mine[k].draws) if k in mine else (k, None, None))
+    missing = [chain for chain, state, _ in plans if state is None and lengths.get(chain, 0)]
     if missing:
         raise ValueError(
             f"resume: the state of chain {missing[0]} is not known; a thinned result cannot be resumed"
@@ -291,6 +310,8 @@ class FitArguments(Parts, total=False):
     """Arguments of `fit` that `fit_many` takes along."""
 
     model: ModelLike | None
+    ess: int | None
+    budget: str | float | None
     draws: int | None
     tune: int | None
     chains: int | None

@@ -31,14 +31,20 @@ class Bar:
 
     Parameters
     ----------
-    chains, tune, draws : int
+    chains, tune : int
         What is to be done.
+    draws : int or None
+        Draws of each chain; none for a run that goes on until it is good.
+    ess : int
+        Effective sample size that such a run is to reach.
     label : str
         What stands before the bar.
     """
 
-    def __init__(self, chains: int, tune: int, draws: int, label: str = "gpssm") -> None:
-        self.tune, self.total = tune, max(1, chains * (tune + draws))
+    def __init__(self, chains: int, tune: int, draws: int | None, ess: int, label: str = "gpssm") -> None:
+        self.chains, self.tune, self.ess = chains, tune, ess
+        self.total = None if draws is None else max(1, chains * (tune + draws))
+        self.looked = ""
         self.done: dict[int, int] = {}
         self.phase: dict[int, str] = {}
         self.label = label
@@ -59,22 +65,32 @@ class Bar:
             self.shown = now
             self._draw()
 
+    def look(
+        self, draws: int, ess: float | None, of: str, r_hat: float | None, r_of: str, expected: int | None
+    ) -> None:
+        """Take note of what a look at all chains found."""
+        found = f"ESS {ess:.0f} of {self.ess} ({of})" if ess is not None else f"ESS undefined ({of})"
+        worst = f"R-hat {r_hat:.3f} ({r_of})" if r_hat is not None else f"R-hat undefined ({r_of})"
+        self.looked = f", {found}, {worst} after {draws} draws"
+        self.total = None if expected is None else self.chains * (self.tune + expected)
+
     def text(self) -> str:
         """Give the bar as a line of text."""
         done = sum(self.done.values())
-        share = min(1.0, done / self.total)
+        share = 0.0 if self.total is None else min(1.0, done / self.total)
         now = time.monotonic()
         if self.first is None and done:
             self.first = (now, done)
         left = ""
-        if self.first and done > self.first[1] and done < self.total:
+        if self.first and self.total is not None and self.first[1] < done < self.total:
             seconds = (now - self.first[0]) / (done - self.first[1]) * (self.total - done)
             left = f", {_clock(seconds)} left"
         blocks = "█" * round(24 * share)
         phases = [phase for phase in ("start", "tune", "sample") if phase in self.phase.values()]
         word = WORDS[phases[0]] if phases else WORDS["start"]
         elapsed = _clock(now - self.began)
-        return f"{self.label} {share:4.0%} |{blocks:<24}| {done}/{self.total} sweeps, {word}, {elapsed}{left}"
+        of = "" if self.total is None else f"/{self.total}"
+        return f"{self.label} {share:4.0%} |{blocks:<24}| {done}{of} sweeps, {word}{self.looked}, {elapsed}{left}"
 
     def _draw(self) -> None:
         text = self.text()

@@ -16,7 +16,7 @@ import xarray as xr
 
 from . import _core
 from ._arguments import checked
-from ._chains import Chain, Draws, Outcome
+from ._chains import Chain, Draws, Ended, Outcome
 from ._choice import Choice
 from ._data import Data, default_names
 from ._filters import Filters
@@ -57,8 +57,8 @@ class Result(Forecasts, Filters, Scores, Smaller):
         What `thin` lost.
     choice : dict or None
         What ``states="auto"`` tried and chose: ``trials``, ``chosen`` (an index), ``calibration``, ``notes``.
-    interrupted : bool
-        Whether the run was stopped before its end; `resume` continues it.
+    ended : str
+        ``"complete"``, or ``"interrupted"`` or ``"budget"`` for a run that was stopped; `resume` continues it.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         chains: Sequence[Chain],
         *,
         basis: str | None = None,
-        interrupted: bool = False,
+        ended: Ended = "complete",
     ) -> None:
         self.basis = basis
         self.loss: ThinLoss | None = None
@@ -86,7 +86,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         self.save_warmup = False
         self.model, self.data, self.sampler = model, data, sampler
         self.chains = sorted(chains, key=lambda chain: chain.chain)
-        self.interrupted = interrupted
+        self.ended: Ended = ended
 
     @cached_property
     def _problem(self) -> _core.Problem:
@@ -250,6 +250,51 @@ class Result(Forecasts, Filters, Scores, Smaller):
         return pd.DataFrame(table, index=[label for label, _ in found], columns=columns)
 
     @cached_property
+    def _assessment(self) -> tuple[bool, list[tuple[str, float, float, float]], list[str], list[str]]:
+        fixed = self.sampler.get("draws") is not None
+        more = f"ess={self.sampler['ess']}" if fixed else 'budget="10m"'
+        chains = [c.draws._to_core() for c in self.chains]
+        return _core.assess(self._problem, json.dumps(self.sampler), chains, f"result.resume({more})")
+
+    @property
+    def converged(self) -> bool:
+        """Whether every identified quantity has R-hat at most 1.01 and effective sample sizes of at least ``ess``.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False).converged
+        False
+        """
+        return self._assessment[0]
+
+    @property
+    def convergence(self) -> pd.DataFrame:
+        """R-hat and effective sample sizes of all that `converged` looks at.
+
+        Hyper-parameters, states at some twenty rows, and the mean of f given each draw at points that the data visit.
+        What the data do not determine (the sign, scale and rotation of hidden states) is left out and listed in
+        ``result.convergence.attrs["not_identified"]``; f along the sampled paths and the means of the outputs take its
+        place.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> list(result.convergence.columns)
+        ['r_hat', 'ess_bulk', 'ess_tail']
+        """
+        import pandas as pd
+
+        _, judged, excluded, _ = self._assessment
+        rows = [list(numbers) for _, *numbers in judged]
+        table = pd.DataFrame(rows, index=[name for name, *_ in judged], columns=["r_hat", "ess_bulk", "ess_tail"])
+        table.attrs["not_identified"] = excluded
+        return table
+
+    @cached_property
     def warnings(self) -> list[str]:
         """Warnings about convergence and the model; empty if nothing is wrong.
 
@@ -261,7 +306,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         >>> len(result.warnings) > 0  # the run is far too short
         True
         """
-        return _core.assess(self._problem, [c.draws._to_core() for c in self.chains])
+        return self._assessment[3]
 
     @property
     def n_draws(self) -> int:
@@ -271,7 +316,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
     def _headline(self) -> str:
         lengths = {len(chain.draws) for chain in self.chains}
         each = f"{lengths.pop()} draws each" if len(lengths) == 1 else f"{self.n_draws} draws in all"
-        stopped = ", interrupted" if self.interrupted else ""
+        stopped = {"complete": "", "interrupted": ", interrupted", "budget": ", budget ended"}[self.ended]
         return f"{len(self.chains)} chain{'s' * (len(self.chains) != 1)}, {each}{stopped}"
 
     def __repr__(self) -> str:
@@ -290,7 +335,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
             items = "".join(f"<li>{html.escape(warning)}</li>" for warning in self.warnings)
             parts.append(f"<p><b>Warnings:</b></p><ul>{items}</ul>")
         else:
-            parts.append("<p>No warnings: the chains agree and there are enough draws.</p>")
+            parts.append("<p>No warnings: the chains have converged.</p>")
         return "".join(parts)
 
     @checked
@@ -298,11 +343,13 @@ class Result(Forecasts, Filters, Scores, Smaller):
         self,
         draws: int | None = None,
         *,
+        ess: int | None = None,
+        budget: str | float | None = None,
         threads: int | None = None,
         progress_bar: bool = True,
         executor: Executor | None = None,
     ) -> Result:
-        """Continue the chains until each has `draws` draws.
+        """Continue the chains: until they have converged, or until each has `draws` draws.
 
         The draws are those that a run without a stop would have given.
 
@@ -311,6 +358,10 @@ class Result(Forecasts, Filters, Scores, Smaller):
         draws : int, optional
             Draws of each chain in all; by default as many as the run was to have, or as many again if it is
             complete.
+        ess : int, optional
+            Effective sample size of all that is identified, in place of a fixed number of draws.
+        budget : str or float, optional
+            Time limit from here on, see `gpssm.fit`.
         threads, progress_bar, executor
             See `gpssm.fit`.
 
@@ -324,7 +375,9 @@ class Result(Forecasts, Filters, Scores, Smaller):
         """
         from ._fit import go_on
 
-        return go_on(self, draws, threads=threads, progress_bar=progress_bar, executor=executor)
+        return go_on(
+            self, draws, ess=ess, budget=budget, threads=threads, progress_bar=progress_bar, executor=executor
+        )
 
     def save(self, out: str | Path) -> None:
         """Write the run to a new folder: a Zarr store that `gpssm.open`, the program and xarray read.
@@ -379,7 +432,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         """
         facts = [("Run", self._headline()), ("Seed", str(self.sampler["seed"])), ("Version", _core.VERSION)]
         chains = [c.draws._to_core() for c in self.chains]
-        page = _core.report(self._problem, chains, title, facts)
+        page = _core.report(self._problem, chains, json.dumps(self.sampler), title, facts)
         if out is not None:
             Path(out).write_text(page, encoding="utf-8")
         return page
@@ -391,8 +444,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
             before = mine.get(chain.chain)
             mine[chain.chain] = chain if before is None else before.followed_by(chain)
         chains = list(mine.values())
-        basis, interrupted = outcome.basis, outcome.interrupted
-        longer = Result(self.model, self.data, sampler, chains, basis=basis, interrupted=interrupted)
+        longer = Result(self.model, self.data, sampler, chains, basis=outcome.basis, ended=outcome.ended)
         longer.choice, longer.save_warmup = self.choice, self.save_warmup
         return longer
 
@@ -446,11 +498,21 @@ def open(path: str | Path, model: Model | None = None) -> Result:
     chains = [Chain._from_core({**chain, "start_log_marginal_likelihood": None}) for chain in found["chains"]]
     model = stored if model is None else model._settled({}, stored.calibration)
     full = json.loads(model._problem(data, stored.sampler).settings)
-    complete = all(len(chain.draws) >= full["draws"] for chain in chains)
-    result = Result(model, data, full, chains, basis=found["basis"], interrupted=not complete)
+    ended: Ended = "complete" if _is_complete([len(chain.draws) for chain in chains], full.get("draws")) else "interrupted"
+    result = Result(model, data, full, chains, basis=found["basis"], ended=ended)
     result.path = Path(path)
     result.save_warmup = True
     return result
+
+
+def _is_complete(lengths: list[int], draws: int | None) -> bool:
+    """Whether no chain is shorter than it was to be; a run that goes on until it is good ends at a look."""
+    if draws is not None:
+        return all(length >= draws for length in lengths)
+    look = _core.next_look(0)
+    while look < max(lengths, default=0):
+        look = _core.next_look(look)
+    return all(length == look for length in lengths)
 
 
 def _measured(

@@ -241,7 +241,7 @@ def test_interrupt_returns_what_was_drawn():
     threading.Thread(target=kill, daemon=True).start()
     y = np.sin(0.3 * np.arange(60))
     result = gpssm.fit(y, draws=10**7, tune=5, chains=2, restarts=1, progress_bar=progress)
-    assert result.interrupted and result.n_draws >= 3, result
+    assert result.ended == "interrupted" and result.n_draws >= 3, result
     assert result.posterior["posterior"].sizes["draw"] > 0
     print("drawn", result.n_draws)
     """

@@ -179,7 +179,7 @@ def test_every_field_of_a_result_is_pickled(record, tmp_path):
     result = gpssm.fit(y, u, dynamics="hilbert(8)", **{**QUICK, "draws": 4}, out=tmp_path / "run.zarr")
     result.loss = {"mean_error": 0.1, "sd_error": 0.2, "divergence": 0.3}
     result.choice = {"trials": [], "chosen": 0, "calibration": None, "notes": ["a note"]}
-    result.interrupted = True
+    result.ended = "interrupted"
     defaults = vars(gpssm.Result(result.model, result.data, result.sampler, []))
     assert all(vars(result)[name] not in (None, False, []) for name in defaults), "a field has its default"
     expected = result.posterior, result.summary(), result.warnings

@@ -23,7 +23,7 @@ PROGRAM = Path(os.environ.get("GPSSM_PROGRAM", Path(__file__).parents[2] / "targ
 def test_saved_runs_come_back(record, result, tmp_path):
     result.save(tmp_path / "run.zarr")
     again = gpssm.open(tmp_path / "run.zarr")
-    assert same(result, again) and not again.interrupted
+    assert same(result, again) and again.ended == "complete"
     pd.testing.assert_frame_equal(again.summary(), result.summary())
     with pytest.raises(OSError, match=r"run\.zarr"):
         result.save(tmp_path / "run.zarr")

@@ -102,9 +102,11 @@ pub struct Verbosity {
   gpssm fit model.toml --set sampler.draws=1000 --seed 7
   gpssm fit polio.csv --model polio.toml
   gpssm fit --resume gas.zarr                 continue after a crash or Ctrl-C
-  gpssm fit --resume gas.zarr --draws 2000    more draws of each chain
-  gpssm fit model.toml --chain-id 3 -o c3.zarr; gpssm merge c*.zarr -o run.zarr   a chain on each machine
+  gpssm fit --resume gas.zarr --budget 1h     more time for a run that has not converged
+  gpssm fit --resume gas.zarr --ess 2000      more effective draws
+  gpssm fit model.toml --draws 500 --chain-id 3 -o c3.zarr; gpssm merge c*.zarr -o run.zarr   a chain on each machine
 
+A fit ends when it has converged (--ess), when its time is up (--budget), or after a fixed number of draws (--draws).
 Ctrl-C ends the run after the current sweep and keeps every draw. A resumed run gives exactly the draws of an
 uninterrupted one.")]
 pub struct FitArgs {
@@ -160,7 +162,15 @@ pub struct FitArgs {
     /// Prior over f: exact, or a finite basis such as 'fic(40)', 'hilbert(60)', 'hilbert(60, sampled)' [default: exact].
     #[arg(long, value_name = "DYNAMICS", help_heading = "Model")]
     pub dynamics: Option<String>,
-    /// Draws of each chain after warm-up [default: 500].
+    /// Sample until every identified hyper-parameter, f at visited points and the states have this effective sample size
+    /// and R-hat 1.01 [default: 400].
+    #[arg(long, value_name = "N", help_heading = "Sampler", conflicts_with = "draws", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
+    pub ess: Option<u64>,
+    /// Time limit of the sampling, such as 90s, 10m, 1h30m or none; draws are kept and the run can be resumed [default: 10m,
+    /// none with --draws].
+    #[arg(long, value_name = "TIME", help_heading = "Sampler")]
+    pub budget: Option<String>,
+    /// Fixed number of draws of each chain after warm-up, in place of --ess.
     #[arg(long, value_name = "N", help_heading = "Sampler", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     pub draws: Option<u64>,
     /// Warm-up sweeps of each chain [default: 300].
@@ -178,7 +188,7 @@ pub struct FitArgs {
     /// Number of threads; the draws do not depend on it [default: one for each core].
     #[arg(long, value_name = "N", help_heading = "Sampler")]
     pub threads: Option<usize>,
-    /// Run only this chain, counted from 0.
+    /// Run only this chain, counted from 0; needs --draws.
     #[arg(long, value_name = "K", help_heading = "Sampler")]
     pub chain_id: Option<u32>,
     /// Any key of the model file, such as sampler.start.restarts=8; may be given several times.
@@ -193,7 +203,7 @@ pub struct FitArgs {
     /// Describe the model, its memory and expected time, and stop.
     #[arg(long)]
     pub dry_run: bool,
-    /// Continue this run, after a crash or for more draws (--draws).
+    /// Continue this run, after a crash or for more draws (--ess, --budget, --draws).
     #[arg(long, value_name = "RUN", conflicts_with_all = ["input", "model", "out", "overwrite", "set", "chain_id",
         "y", "u", "time", "dt", "sequence", "rows", "every", "input_lags", "delay", "states", "lags", "kernel", "mean", "sensor", "dynamics",
         "tune", "chains", "particles", "seed", "dry_run"])]
@@ -241,6 +251,8 @@ impl FitArgs {
             ("--sensor", self.sensor.clone()),
             ("--dynamics", self.dynamics.clone()),
             ("--draws", self.draws.map(|n| n.to_string())),
+            ("--ess", self.ess.map(|n| n.to_string())),
+            ("--budget", self.budget.clone()),
             ("--tune", self.tune.clone()),
             ("--chains", self.chains.clone()),
             ("--particles", self.particles.clone()),

@@ -126,7 +126,9 @@ impl From<FitError> for Failure {
         match error {
             FitError::Store(error) => error.into(),
             FitError::Engine(error) => error.into(),
-            FitError::Run(_) | FitError::NoSuchChain { .. } => Self::input(error),
+            FitError::Run(_) | FitError::NoSuchChain { .. } | FitError::NeedsDraws { .. } => {
+                Self::input(error)
+            }
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpssm::diagnostics::{ess_bulk, rhat};
-use gpssm::{Draw, Phase, Progress, Settings};
+use gpssm::run::FIRST_LOOK;
+use gpssm::{Look, Phase, Progress, Settings};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 /// How much is said.
@@ -39,17 +39,15 @@ fn console_is_terminal() -> bool {
 
 /// Seconds between plain lines.
 const LINE_SECONDS: f64 = 10.0;
-/// Seconds between looks at R-hat.
-const LOOK_SECONDS: f64 = 2.0;
-/// Draws of a chain that are kept to look at; every second one is dropped when there are more.
-const KEPT: usize = 1_000;
+/// Seconds between changes of the line below the bars.
+const FOOTER_SECONDS: f64 = 0.5;
 
 /// Watches the chains of a run.
 pub struct Monitor<'a> {
     progress_mode: ProgressMode,
     settings: &'a Settings,
-    /// Fitted parameters: index in theta and name.
-    learned: Vec<(usize, String)>,
+    n_chains: usize,
+    began: Instant,
     stop: Arc<AtomicBool>,
     bars: Option<MultiProgress>,
     inner: Mutex<Inner>,
@@ -57,56 +55,44 @@ pub struct Monitor<'a> {
 
 struct Inner {
     chains: BTreeMap<u32, ChainView>,
+    /// When the first sweep was done.
+    first_sweep: Option<Instant>,
+    look: Option<Arc<Look>>,
     footer: Option<ProgressBar>,
-    last_look: Instant,
-    last_line: Instant,
+    last_said: Instant,
 }
 
 struct ChainView {
     bar: Option<ProgressBar>,
     phase: Phase,
-    phase_began: Instant,
-    done_before: u64,
     done: u64,
     total: u64,
-    /// By learned parameter.
-    kept: Vec<Vec<f64>>,
-    every: u64,
-}
-
-impl ChainView {
-    fn rate(&self) -> f64 {
-        let seconds = self.phase_began.elapsed().as_secs_f64();
-        if seconds > 0.0 { (self.done - self.done_before) as f64 / seconds } else { 0.0 }
-    }
-
-    /// Seconds until the end of all phases, judged by the speed of this one.
-    fn seconds_left(&self, settings: &Settings) -> Option<f64> {
-        let rate = self.rate();
-        let later = if self.phase == Phase::Tune { settings.draws } else { 0 };
-        (rate > 0.0 && self.phase != Phase::Start).then(|| (self.total - self.done + later) as f64 / rate)
-    }
+    /// Sweeps in all, and those that were there when it was first seen to sweep.
+    sweeps: u64,
+    first: Option<u64>,
 }
 
 impl<'a> Monitor<'a> {
-    /// For a run of these settings; `learned` names the entries of theta that move.
+    /// For a run of so many chains with these settings.
     pub fn new(
         progress_mode: ProgressMode,
         settings: &'a Settings,
-        learned: Vec<(usize, String)>,
+        n_chains: usize,
         stop: Arc<AtomicBool>,
     ) -> Self {
         let bars = (progress_mode == ProgressMode::Bars).then(MultiProgress::new);
-        let now = Instant::now();
-        let inner = Inner { chains: BTreeMap::new(), footer: None, last_look: now, last_line: now };
-        Self { progress_mode, settings, learned, stop, bars, inner: Mutex::new(inner) }
+        let began = Instant::now();
+        let inner =
+            Inner { chains: BTreeMap::new(), first_sweep: None, look: None, footer: None, last_said: began };
+        Self { progress_mode, settings, n_chains, began, stop, bars, inner: Mutex::new(inner) }
     }
 
     /// Called after every restart and sweep; false when the run is to stop.
     pub fn progress(&self, progress: &Progress) -> bool {
         if self.progress_mode != ProgressMode::Quiet {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            self.show(&mut inner, progress);
+            self.note(&mut inner, progress);
+            self.show(&mut inner);
         }
         !self.stop.load(Ordering::Relaxed)
     }
@@ -124,37 +110,40 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    fn show(&self, inner: &mut Inner, progress: &Progress) {
-        let now = Instant::now();
+    /// Takes note of how far a chain is.
+    fn note(&self, inner: &mut Inner, progress: &Progress) {
         let fresh = || ChainView {
             bar: self.bars.as_ref().map(|bars| bars.add(chain_bar(progress.chain))),
             phase: progress.phase,
-            phase_began: now,
-            done_before: progress.done.saturating_sub(1),
-            done: progress.done,
-            total: progress.total,
-            kept: vec![Vec::new(); self.learned.len()],
-            every: 1,
+            done: 0,
+            total: 0,
+            sweeps: 0,
+            first: None,
         };
         let view = inner.chains.entry(progress.chain).or_insert_with(fresh);
-        if view.phase != progress.phase {
-            (view.phase, view.phase_began) = (progress.phase, now);
-            view.done_before = progress.done.saturating_sub(1);
+        (view.phase, view.done, view.total) = (progress.phase, progress.done, progress.total);
+        if view.phase != Phase::Start {
+            let before = if view.phase == Phase::Sample { self.settings.tune } else { 0 };
+            view.sweeps = before + view.done;
+            view.first.get_or_insert(view.sweeps - 1);
+            inner.first_sweep.get_or_insert_with(Instant::now);
         }
-        (view.done, view.total) = (progress.done, progress.total);
         if let Some(bar) = &view.bar {
             bar.set_length(progress.total);
             bar.set_position(progress.done);
-            let left =
-                view.seconds_left(self.settings).map_or(String::new(), |s| format!("  {} left", clock(s)));
-            let rate =
-                if view.phase == Phase::Start { String::new() } else { format!("{:.1}/s", view.rate()) };
-            bar.set_message(format!("{} {rate}{left}", phase_name(view.phase)));
+            bar.set_message(phase_name(view.phase));
         }
-        if self.progress_mode == ProgressMode::Bars && inner.last_look.elapsed().as_secs_f64() > LOOK_SECONDS
-        {
-            inner.last_look = now;
-            if let Some(text) = self.agreement(inner) {
+        if progress.look.is_some() {
+            inner.look.clone_from(&progress.look);
+        }
+    }
+
+    fn show(&self, inner: &mut Inner) {
+        let waited = inner.last_said.elapsed().as_secs_f64();
+        match self.progress_mode {
+            ProgressMode::Lines if waited > LINE_SECONDS => eprintln!("{}", self.line(inner)),
+            ProgressMode::Bars if waited > FOOTER_SECONDS => {
+                let text = self.line(inner);
                 let bars = self.bars.as_ref();
                 let footer = inner.footer.get_or_insert_with(|| {
                     let bar = ProgressBar::new_spinner().with_style(style("  {msg}"));
@@ -162,81 +151,80 @@ impl<'a> Monitor<'a> {
                 });
                 footer.set_message(text);
             }
+            _ => return,
         }
-        let ended = progress.done == progress.total && progress.phase != Phase::Start;
-        if self.progress_mode == ProgressMode::Lines
-            && (ended || inner.last_line.elapsed().as_secs_f64() > LINE_SECONDS)
-        {
-            inner.last_line = now;
-            eprintln!("{}", self.line(inner, progress.chain));
-            if let Some(text) = self.agreement(inner) {
-                eprintln!("{text}");
-            }
-        }
+        inner.last_said = Instant::now();
     }
 
-    fn line(&self, inner: &Inner, chain: u32) -> String {
-        let view = &inner.chains[&chain];
-        let mut text = format!("chain {}: {} {}/{}", chain, phase_name(view.phase), view.done, view.total);
-        if view.phase != Phase::Start {
-            text += &format!(", {:.1} sweeps/s", view.rate());
+    /// All chains in one line: the one that is furthest behind, what the last look found, and the time left.
+    fn line(&self, inner: &Inner) -> String {
+        let behind = inner.chains.values().min_by_key(|view| (view.first.is_some(), view.sweeps, view.done));
+        let Some(view) = behind else { return String::new() };
+        let mut text = format!("{} {}/{}", phase_name(view.phase), view.done, view.total);
+        let rate = self.rate(inner);
+        if let Some(rate) = rate {
+            text += &format!(", {rate:.1} sweeps/s");
         }
-        if let Some(seconds) = view.seconds_left(self.settings).filter(|seconds| *seconds > 0.0) {
-            text += &format!(", {} left", clock(seconds));
+        if let Some(look) = &inner.look {
+            text += &format!("; {}", describe_look(look, self.settings.ess));
         }
-        text
+        let left = rate.and_then(|rate| self.time_left(inner, rate));
+        left.map_or(text.clone(), |left| format!("{text}; {left}"))
     }
 
-    /// Running R-hat and worst effective sample size over the chains that have draws.
-    fn agreement(&self, inner: &Inner) -> Option<String> {
-        let views: Vec<&ChainView> = inner.chains.values().filter(|view| !view.kept.is_empty()).collect();
-        // Chains keep every k-th draw, k a power of two: what they share is the coarsest of these.
-        let every = views.iter().map(|view| view.every).max()?;
-        let column = |view: &ChainView, k: usize| -> Vec<f64> {
-            view.kept[k].iter().copied().step_by((every / view.every) as usize).collect()
+    /// Sweeps of all chains in a second.
+    fn rate(&self, inner: &Inner) -> Option<f64> {
+        let seconds = inner.first_sweep?.elapsed().as_secs_f64();
+        let sweeps: u64 = inner.chains.values().map(|view| view.sweeps - view.first.unwrap_or(0)).sum();
+        (seconds > 1.0 && sweeps > 0).then(|| sweeps as f64 / seconds)
+    }
+
+    /// How long the run will take, as far as that can be said.
+    fn time_left(&self, inner: &Inner, rate: f64) -> Option<String> {
+        let until = |draws: u64| {
+            let end = self.settings.tune.saturating_add(draws);
+            let done: u64 = inner.chains.values().map(|view| view.sweeps.min(end)).sum();
+            (end as f64 * self.n_chains as f64 - done as f64) / rate
         };
-        let mut worst_r_hat: Option<(f64, &str)> = None;
-        let mut worst_ess: Option<(f64, &str)> = None;
-        for (k, (_, name)) in self.learned.iter().enumerate() {
-            let columns: Vec<Vec<f64>> = views.iter().map(|view| column(view, k)).collect();
-            let common = columns.iter().map(Vec::len).min()?;
-            let columns: Vec<&[f64]> = columns.iter().map(|column| &column[..common]).collect();
-            if let Some(r_hat) = rhat(&columns)
-                && worst_r_hat.is_none_or(|(worst, _)| r_hat > worst)
-            {
-                worst_r_hat = Some((r_hat, name));
+        let limit = self.settings.time_limit();
+        let budget = limit.map(|limit| limit.as_secs_f64() - self.began.elapsed().as_secs_f64());
+        let (seconds, about) = match (self.settings.draws, &inner.look) {
+            (Some(draws), _) => (until(draws), ""),
+            (None, None) => {
+                let seconds = clock(until(FIRST_LOOK));
+                return Some(format!("first check after {FIRST_LOOK} draws, in {seconds}"));
             }
-            if let Some(ess) = ess_bulk(&columns)
-                && worst_ess.is_none_or(|(worst, _)| ess < worst)
-            {
-                worst_ess = Some((ess, name));
+            (None, Some(look)) => match look.expected {
+                Some(draws) => (until(draws), "about "),
+                None => (f64::INFINITY, "about "),
+            },
+        };
+        Some(match budget {
+            Some(budget) if budget < seconds => {
+                let needed = match seconds.is_finite() {
+                    true => format!("{about}{} are needed", clock(seconds)),
+                    false => "no end in sight".to_owned(),
+                };
+                format!("the budget ends in {}, {needed}", clock(budget))
             }
-        }
-        let (ess, ess_name) = worst_ess?;
-        let r_hat = worst_r_hat.map_or(String::new(), |(r, name)| format!("worst R-hat {r:.2} ({name}), "));
-        Some(format!("{r_hat}smallest ESS {ess:.0} ({ess_name})"))
+            _ => format!("{about}{} left", clock(seconds)),
+        })
     }
+}
 
-    /// Looks at a draw on its way.
-    pub fn look(&self, draw: &Draw) {
-        if draw.phase != Phase::Sample || self.progress_mode == ProgressMode::Quiet {
-            return;
-        }
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(view) = inner.chains.get_mut(&draw.chain) else { return };
-        if !draw.index.is_multiple_of(view.every) {
-            return;
-        }
-        for (kept, (k, _)) in view.kept.iter_mut().zip(&self.learned) {
-            kept.push(draw.theta[*k]);
-        }
-        if view.kept.first().is_some_and(|kept| kept.len() >= 2 * KEPT) {
-            view.every *= 2;
-            for kept in &mut view.kept {
-                *kept = kept.iter().copied().step_by(2).collect();
-            }
-        }
-    }
+/// What the last look found.
+pub fn describe_look(look: &Look, target: u64) -> String {
+    let number = |value: Option<f64>, digits: usize| {
+        value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.digits$}"))
+    };
+    format!(
+        "at draw {}: smallest ESS {} of {target} ({}), largest R-hat {} ({})",
+        look.draws,
+        number(look.ess.0, 0),
+        look.ess.1,
+        number(look.r_hat.0, 3),
+        look.r_hat.1
+    )
 }
 
 /// Hours, minutes, seconds.
@@ -258,7 +246,7 @@ fn phase_name(phase: Phase) -> &'static str {
 }
 
 fn chain_bar(chain: u32) -> ProgressBar {
-    let text = format!("chain {:>2} {{wide_bar:.cyan/blue}} {{pos:>6}}/{{len}} {{msg:32}}", chain);
+    let text = format!("chain {:>2} {{wide_bar:.cyan/blue}} {{pos:>6}}/{{len}} {{msg:8}}", chain);
     ProgressBar::new(1).with_style(style(&text))
 }
 

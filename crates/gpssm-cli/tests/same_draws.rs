@@ -22,7 +22,7 @@ fn the_library_draws_what_the_program_draws() {
     let settings = Settings {
         chains: 2,
         tune: 6,
-        draws: 8,
+        draws: Some(8),
         particles: 5,
         threads: Some(2),
         seed: 3,

@@ -211,7 +211,7 @@ mod tests {
             *kernel = KernelSpec::new(&LINEAR);
         }
         let problem = Problem::new(model, &Functions::new(), record.into()).unwrap();
-        let settings = Settings { chains: 1, tune: 0, draws: 10, narx: true, ..Settings::default() };
+        let settings = Settings { chains: 1, tune: 0, draws: Some(10), narx: true, ..Settings::default() };
         let sink = MemorySink::new();
         sample(&problem, &settings, &sink, &|_| true).unwrap();
         let posterior = Posterior::new(&problem, &sink.into_chains()).unwrap();

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let record = Record::new(vec![sequence(30, 0.0)?, sequence(20, 2.0)?])?;
     let dynamics = DynamicsSpec::Fic { inducing: InducingSpec::KMeans(8), mode: Mode::default() };
     let model = Model { dynamics, ..Model::observed(1, 1) };
-    let settings = Settings { chains: 4, tune: 40, draws: 150, particles: 10, ..Settings::default() };
+    let settings = Settings { chains: 4, tune: 40, draws: Some(150), particles: 10, ..Settings::default() };
     let problem = prepare(&Problem::new(model, &Functions::new(), record)?, &settings)?;
     let description = Description {
         configuration: "draws = 150\n".into(),
@@ -47,7 +47,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // ... and goes on from there.
     let resumed = Store::resume(&path, &description)?;
     resumed.warnings.iter().for_each(|warning| println!("{warning}"));
-    let plans = resumed.chains.into_iter().map(|chain| ChainPlan { chain: chain.chain, from: chain.state });
+    let plans = resumed.chains.into_iter().map(|chain| ChainPlan {
+        chain: chain.chain,
+        from: chain.state,
+        ..ChainPlan::default()
+    });
     sample_chains(&problem, &settings, plans.collect(), &resumed.store, &|_| true)?;
     resumed.store.flush()?;
 

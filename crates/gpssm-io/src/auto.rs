@@ -74,8 +74,8 @@ fn settle(config: &mut RunConfig, chosen: &Structure, has_inputs: bool, given: &
     if !given("sampler.tune") {
         config.sampler.tune = chosen.tune;
     }
-    if !given("sampler.draws") {
-        config.sampler.draws = chosen.draws;
+    if !given("sampler.draws") && !given("sampler.ess") {
+        config.sampler.draws = Some(chosen.draws);
     }
     config.calibration = config.calibration.take().or_else(|| chosen.calibration.clone());
 }

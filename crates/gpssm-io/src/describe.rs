@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
+use gpssm::convergence::R_HAT_LIMIT;
 use gpssm::model::{
     DynamicsSpec, FunctionSpec, InducingSpec, InitialSpec, Mode, Orientation, Parameter, ParameterPrior,
     Predictor, ProcessNoiseSpec, Quantity, ScaleKind, ScalePrior, SensorNoiseSpec, SensorSpec,
     TransitionSpec, Unit,
 };
+use gpssm::run::{FIRST_LOOK, next_look};
 use gpssm::{Prior, Problem, Settings};
 
 use crate::config::Run;
@@ -328,30 +330,60 @@ fn unit(unit: Unit, problem: &Problem, data: &Data) -> Option<String> {
 }
 
 fn run_lines(run: &Run, seconds_per_sweep: Option<f64>) -> Vec<String> {
-    let Settings { seed, chains, tune, draws, particles, .. } = run.settings;
+    let Settings { seed, chains, tune, draws, ess, particles, .. } = run.settings;
     let settings = &run.settings;
     let threads = settings.n_threads();
+    let limit = settings.time_limit().map(|limit| limit.as_secs_f64());
+    let warm_up = format!("{}, each with {tune} warm-up sweeps", plural(chains as usize, "chain"));
     let mut lines = vec![
-        format!(
-            "{}, each with {tune} warm-up sweeps and {}",
-            plural(chains as usize, "chain"),
-            plural(draws as usize, "draw")
-        ),
+        match draws {
+            Some(draws) => format!("{warm_up} and {}", plural(draws as usize, "draw")),
+            None => format!(
+                "{warm_up}, then draws until all that is identified has ESS {ess} and R-hat {R_HAT_LIMIT} (--ess), \
+                 {FIRST_LOOK} draws or more"
+            ),
+        },
+        match limit {
+            Some(limit) => {
+                format!("time limit: {} (--budget); a run that is stopped can be resumed", duration(limit))
+            }
+            None => "no time limit".to_owned(),
+        },
         format!("{particles} particles, seed {seed}, {}", plural(threads, "thread")),
         format!("memory: about {}", bytes(settings.memory_bytes(&run.problem) + store_bytes_of_block(run))),
-        format!("store: at most {}", bytes(store_bytes(run))),
+        match draws {
+            Some(draws) => format!("store: at most {}", bytes(store_bytes(run, draws))),
+            None => {
+                format!("store: at most {} for each 1000 draws of all chains", bytes(store_bytes(run, 1_000)))
+            }
+        },
     ];
     if let Some(seconds) = seconds_per_sweep.filter(|seconds| seconds.is_finite() && *seconds > 0.0) {
         let rounds = f64::from(chains.div_ceil(threads as u32));
-        let total = seconds * (tune + draws) as f64 * rounds;
-        lines.push(format!("time: about {} ({} per sweep)", duration(total), duration(seconds)));
+        let time = |draws: u64| seconds * (tune + draws) as f64 * rounds;
+        lines.push(match (draws, limit) {
+            (Some(draws), _) => {
+                format!("time: about {} ({} per sweep)", duration(time(draws)), duration(seconds))
+            }
+            (None, limit) => {
+                let most = limit.map_or_else(String::new, |limit| {
+                    let draws = (limit / (seconds * rounds) - tune as f64).max(0.0);
+                    format!(", about {draws:.0} draws of each chain in {}", duration(limit))
+                });
+                format!(
+                    "time: at least about {}{most} ({} per sweep)",
+                    duration(time(next_look(FIRST_LOOK))),
+                    duration(seconds)
+                )
+            }
+        });
     }
     lines
 }
 
 /// Size of the draws on disk before compression, those of the warm-up included.
-pub fn store_bytes(run: &Run) -> u64 {
-    let sweeps = run.settings.tune.saturating_add(run.settings.draws);
+pub fn store_bytes(run: &Run, draws: u64) -> u64 {
+    let sweeps = run.settings.tune.saturating_add(draws);
     sweeps.saturating_mul(u64::from(run.settings.chains)).saturating_mul(draw_bytes(&run.problem))
 }
 

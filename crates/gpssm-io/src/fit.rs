@@ -1,10 +1,10 @@
 //! Fits: a run goes into a store, goes on from there, or is read back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gpssm::mcmc::ChainDraws;
 use gpssm::{
-    ChainPlan, Draw, Phase, Posterior, Problem, Progress, Record, RunReport, Settings, Sink, prepare,
+    Budget, ChainPlan, Phase, Posterior, Problem, Progress, Record, RunReport, Settings, prepare,
     sample_chains,
 };
 use gpssm_identify::fitted::spread_draws;
@@ -35,6 +35,25 @@ pub enum FitError {
         /// Chains of the run.
         chains: u32,
     },
+    /// A chain that would have to be compared with others to know when it is done.
+    #[error("--chain-id {chain} needs --draws: whether draws are enough is judged on all chains together")]
+    NeedsDraws {
+        /// Asked for.
+        chain: u32,
+    },
+}
+
+/// How a run is to go on; what is not given stays as it is.
+#[derive(Clone, Debug, Default)]
+pub struct Longer {
+    /// Draws of each chain in all.
+    pub draws: Option<u64>,
+    /// Effective sample size of all that is identified, in place of a fixed number of draws.
+    pub ess: Option<u64>,
+    /// Time limit from here on.
+    pub budget: Budget,
+    /// Threads; none for one for each core.
+    pub threads: Option<usize>,
 }
 
 /// A run on its way into a store.
@@ -47,6 +66,7 @@ pub struct Fit {
     pub store: Store,
     /// What a user should know before it goes on.
     pub warnings: Vec<String>,
+    /// Chains that are run.
     plans: Vec<ChainPlan>,
 }
 
@@ -57,56 +77,58 @@ impl Fit {
         if let Some(chain) = chain.filter(|chain| *chain >= settings.chains) {
             return Err(FitError::NoSuchChain { chain, chains: settings.chains });
         }
+        if let Some(chain) = chain.filter(|_| settings.draws.is_none()) {
+            return Err(FitError::NeedsDraws { chain });
+        }
         let problem = prepare(&run.problem, &settings)?;
         let chains: Vec<u32> = chain.map_or_else(|| (0..settings.chains).collect(), |chain| vec![chain]);
         let description = description(run, &problem, data, chains.clone());
         let store = Store::create(path, &description)?;
-        let plans = chains.into_iter().map(|chain| ChainPlan { chain, from: None }).collect();
+        let plans = chains.into_iter().map(|chain| ChainPlan { chain, ..ChainPlan::default() }).collect();
         Ok(Self { problem, settings, store, warnings: Vec::new(), plans })
     }
 
-    /// Goes on with the run at `path`: for the rest of its draws, or until each chain has `draws` of them.
-    pub fn resume(path: &Path, draws: Option<u64>, threads: Option<usize>) -> Result<Self, FitError> {
+    /// Goes on with the run at `path`: for the rest of its draws, or for as many as are now asked for.
+    pub fn resume(path: &Path, longer: &Longer) -> Result<Self, FitError> {
         let stored = StoredRun::open(path)?;
-        let (mut run, data) = restore(&stored, draws)?;
-        run.settings.threads = threads;
+        let (mut run, data) = restore(&stored, longer)?;
+        run.settings.threads = longer.threads;
+        run.settings.budget = longer.budget;
         let problem = with_basis(&run.problem, &stored);
         let chains = stored.chains().iter().map(|chain| chain.chain).collect();
         let description = description(&run, &problem, &data, chains);
         let resumed = Store::resume(path, &description)?;
-        let plan = |chain: crate::store::ResumedChain| ChainPlan { chain: chain.chain, from: chain.state };
-        let plans = resumed.chains.into_iter().map(plan).collect();
+        // Read anew: nobody else writes from here on.
+        let stored = StoredRun::open(path)?;
+        let mut plans = Vec::new();
+        for (index, chain) in resumed.chains.into_iter().enumerate() {
+            // A rule that looks at all draws needs those that there are.
+            let earlier = match run.settings.draws {
+                Some(_) => ChainDraws::default(),
+                None => stored.draws(index, Phase::Sample)?,
+            };
+            plans.push(ChainPlan { chain: chain.chain, from: chain.state, earlier });
+        }
         let (store, warnings) = (resumed.store, resumed.warnings);
         Ok(Self { problem, settings: run.settings, store, warnings, plans })
     }
 
-    /// Makes the draws. Whatever was drawn is in the store when this returns, however it ends. `look` sees each
-    /// draw when the store has taken it.
+    /// Number of chains that are run.
+    pub fn n_chains(&self) -> usize {
+        self.plans.len()
+    }
+
+    /// Makes the draws. Whatever was drawn is in the store when this returns, however it ends.
     pub fn sample(
         &mut self,
-        look: &(dyn Fn(&Draw) + Sync),
         on_progress: &(dyn Fn(&Progress) -> bool + Sync),
     ) -> Result<RunReport, FitError> {
         let plans = std::mem::take(&mut self.plans);
-        let sink = Watched { store: &self.store, look };
-        let report = sample_chains(&self.problem, &self.settings, plans, &sink, on_progress);
+        let report = sample_chains(&self.problem, &self.settings, plans, &self.store, on_progress);
         let flushed = self.store.flush();
         let report = report?;
         flushed?;
         Ok(report)
-    }
-}
-
-struct Watched<'a> {
-    store: &'a Store,
-    look: &'a (dyn Fn(&Draw) + Sync),
-}
-
-impl Sink for Watched<'_> {
-    fn take(&self, draw: &Draw) -> Result<(), gpssm::Error> {
-        self.store.take(draw)?;
-        (self.look)(draw);
-        Ok(())
     }
 }
 
@@ -134,13 +156,12 @@ pub fn description<'a>(
 }
 
 /// The run of a store, and its data.
-fn restore(stored: &StoredRun, draws: Option<u64>) -> Result<(Run, Data), FitError> {
+fn restore(stored: &StoredRun, longer: &Longer) -> Result<(Run, Data), FitError> {
     let name = stored.path().display().to_string();
     let file = RunFile::parse(stored.configuration(), &name).map_err(RunError::from)?;
     let mut config = file.config().map_err(RunError::from)?;
-    if let Some(draws) = draws {
-        config.sampler.draws = draws;
-    }
+    config.sampler.draws = longer.draws.or(config.sampler.draws.filter(|_| longer.ess.is_none()));
+    config.sampler.ess = longer.ess.unwrap_or(config.sampler.ess);
     let source = config.data.file.clone().unwrap_or(name);
     let timed = config.data.time.is_some() || config.data.dt.is_some();
     let data = Data {
@@ -161,6 +182,8 @@ fn with_basis(problem: &Problem, stored: &StoredRun) -> Problem {
 
 /// A stored run, ready to be looked at.
 pub struct LoadedRun {
+    /// Its folder.
+    pub path: PathBuf,
     /// Name of its folder.
     pub name: String,
     /// The problem, its finite basis chosen.
@@ -191,11 +214,12 @@ impl LoadedRun {
     /// Reads and checks all draws of the run at `path`.
     pub fn open(path: &Path) -> Result<Self, FitError> {
         let stored = StoredRun::open(path)?;
-        let (run, data) = restore(&stored, None)?;
+        let (run, data) = restore(&stored, &Longer::default())?;
         let problem = with_basis(&run.problem, &stored);
         let lengths = stored.chains();
         let chains = (0..lengths.len()).map(|index| stored.draws(index, Phase::Sample));
         Ok(Self {
+            path: path.to_path_buf(),
             name: path
                 .file_name()
                 .map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned()),

@@ -277,6 +277,6 @@ fn a_run_is_described() {
     ] {
         assert!(text.contains(line), "no \"{line}\" in\n{text}");
     }
-    assert_eq!(store_bytes(&run), 800 * 4 * 8 * (24 * 2 + run.problem.table().len() as u64 + 16));
+    assert_eq!(store_bytes(&run, 500), 800 * 4 * 8 * (24 * 2 + run.problem.table().len() as u64 + 16));
     assert!(!describe(&run, &data, None).contains("time: about"));
 }

@@ -43,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use crate::posterior::{Posterior, evaluate_distilled};
     #[pymodule_export]
-    use crate::problem::{Problem, assess, summarise, toml_text};
+    use crate::problem::{Problem, assess, budget, next_look, summarise, toml_text};
     #[pymodule_export]
     use crate::store::{open_run, report, save_run};
     #[pymodule_export]

@@ -6,10 +6,13 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use gpssm::convergence::Wording;
 use gpssm::dynamics::{BasisChoice, FourierChoice, HilbertChoice};
 use gpssm::mcmc::{ChainDraws, ChainReport, ChainState, SweepInfo};
 use gpssm::posterior::sample_prior;
-use gpssm::{ChainPlan, Draw, Functions, Phase, Points, Progress, RunReport, Settings, Sink, diagnostics};
+use gpssm::{
+    ChainPlan, Draw, Ended, Functions, Look, Phase, Points, Progress, RunReport, Settings, Sink, diagnostics,
+};
 use gpssm_io::config::{ConfigError, ModelConfig, Run, RunError, RunFile, States};
 use gpssm_io::fit::FitError;
 use gpssm_io::store::{self, ParameterArray};
@@ -214,6 +217,12 @@ impl Problem {
         settings.check(&self.problem).map_err(to_python)
     }
 
+    /// Time limit of a run with these settings, in seconds.
+    fn time_limit(&self, settings: &str) -> PyResult<Option<f64>> {
+        let settings: Settings = from_json("settings", settings)?;
+        Ok(settings.time_limit().map(|limit| limit.as_secs_f64()))
+    }
+
     /// The finite basis as JSON, once it is chosen.
     #[getter]
     fn basis(&self) -> PyResult<Option<String>> {
@@ -234,30 +243,35 @@ impl Problem {
         Ok(self.with_problem(problem.map_err(to_python)?))
     }
 
-    /// Draws from the posterior: chains with their draws, whether the run was stopped by an interrupt, and the
-    /// finite basis, if there is one.
+    /// Draws from the posterior: chains with their draws, how the run ended ("complete", "interrupted" or "budget"), and
+    /// the finite basis, if there is one. A plan is a chain, its state and the draws that it has.
     ///
     /// The sampler works in threads of its own. This thread sleeps without the interpreter lock, looks for
-    /// interrupts, and reports progress as (chain, phase, done, total) to `on_progress`.
-    #[pyo3(signature = (settings, plans, save_warmup, on_progress, store))]
+    /// interrupts, and reports progress as (chain, phase, done, total) to `on_progress`, and what looks at all chains
+    /// found as (draws, ESS, its name, R-hat, its name, draws expected) to `on_look`.
+    #[pyo3(signature = (settings, plans, save_warmup, on_progress, on_look, store))]
+    #[allow(clippy::too_many_arguments, reason = "arguments of the binding")]
     fn sample<'py>(
         &self,
         py: Python<'py>,
         settings: &str,
-        plans: Vec<(u32, Option<String>)>,
+        plans: Vec<(u32, Option<String>, Option<ArrayDraws<'py>>)>,
         save_warmup: bool,
         on_progress: Option<Bound<'py, PyAny>>,
+        on_look: Option<Bound<'py, PyAny>>,
         store: Option<StorePlan>,
-    ) -> PyResult<(Bound<'py, PyList>, bool, Option<String>)> {
+    ) -> PyResult<(Bound<'py, PyList>, &'static str, Option<String>)> {
         let settings: Settings = from_json("settings", settings)?;
-        let plan = |(chain, state): (u32, Option<String>)| -> PyResult<ChainPlan> {
+        let plan = |(chain, state, draws): (u32, Option<String>, Option<ArrayDraws<'_>>)| {
             let from = state.map(|text| from_json::<ChainState>("state", &text)).transpose()?;
-            Ok(ChainPlan { chain, from })
+            let draws = draws.filter(|_| settings.draws.is_none()).map(|draws| chain_draws(&[draws]));
+            let earlier = draws.transpose()?.unwrap_or_default().pop().unwrap_or_default();
+            PyResult::Ok(ChainPlan { chain, from, earlier })
         };
         let plans = plans.into_iter().map(plan).collect::<PyResult<Vec<_>>>()?;
         let sink = ArraySink { save_warmup, chains: Mutex::default() };
         let stop = AtomicBool::new(false);
-        let on_progress = on_progress.map(Bound::unbind);
+        let (on_progress, on_look) = (on_progress.map(Bound::unbind), on_look.map(Bound::unbind));
         let mut interrupt = None;
         let report = py.detach(|| {
             std::thread::scope(|scope| {
@@ -266,7 +280,7 @@ impl Problem {
                 let worker = scope.spawn(move || -> Result<RunReport, FitError> {
                     let tell = |progress: &Progress| {
                         // The receiver outlives the run.
-                        let _ = sender.send(*progress);
+                        let _ = sender.send(progress.clone());
                         !stop.load(Ordering::Relaxed) && !self.failure.is_raised()
                     };
                     settings.check(&self.problem)?;
@@ -283,13 +297,21 @@ impl Problem {
                         }
                     }
                 });
+                let mut looked = 0;
                 loop {
                     let first = receiver.recv_timeout(POLL);
                     let over = matches!(first, Err(RecvTimeoutError::Disconnected));
                     // One message for each chain is enough: the latest.
                     let latest: HashMap<u32, Progress> =
                         first.into_iter().chain(receiver.try_iter()).map(|p| (p.chain, p)).collect();
-                    if let Err(error) = Python::attach(|py| watch(py, on_progress.as_ref(), latest)) {
+                    let look = latest.values().filter_map(|progress| progress.look.clone());
+                    let look = look.max_by_key(|look| look.draws).filter(|look| look.draws > looked);
+                    looked = look.as_ref().map_or(looked, |look| look.draws);
+                    let watched = Python::attach(|py| {
+                        watch(py, on_progress.as_ref(), latest)?;
+                        tell_look(py, on_look.as_ref(), look.as_deref())
+                    });
+                    if let Err(error) = watched {
                         stop.store(true, Ordering::Relaxed);
                         interrupt.get_or_insert(error);
                     }
@@ -307,10 +329,13 @@ impl Problem {
         self.failure.check()?;
         // A panic of the worker goes on as one of this thread, where pyo3 makes an exception of it.
         let report = report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(run_error)?;
-        let interrupted = match interrupt {
-            Some(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => true,
-            Some(error) => return Err(error),
-            None => false,
+        let ended = match (interrupt, report.ended) {
+            (Some(error), _) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => {
+                "interrupted"
+            }
+            (Some(error), _) => return Err(error),
+            (None, Ended::Budget) => "budget",
+            (None, Ended::Complete | Ended::Cancelled) => "complete",
         };
         let mut chains = sink.chains.into_inner().unwrap_or_else(PoisonError::into_inner);
         let result = PyList::empty(py);
@@ -318,7 +343,7 @@ impl Problem {
             let draws = chains.remove(&report.chain).unwrap_or_default();
             result.append(self.chain_to_python(py, report, draws)?)?;
         }
-        Ok((result, interrupted, report.basis.as_ref().map(basis_to_json).transpose()?))
+        Ok((result, ended, report.basis.as_ref().map(basis_to_json).transpose()?))
     }
 }
 
@@ -407,6 +432,15 @@ fn watch(py: Python<'_>, on_progress: Option<&Py<PyAny>>, latest: HashMap<u32, P
             };
             on_progress.call1(py, (progress.chain, phase, progress.done, progress.total))?;
         }
+    }
+    Ok(())
+}
+
+/// Tells what a look at all chains found.
+fn tell_look(py: Python<'_>, on_look: Option<&Py<PyAny>>, look: Option<&Look>) -> PyResult<()> {
+    if let (Some(on_look), Some(look)) = (on_look, look) {
+        let Look { draws, ess, r_hat, expected, .. } = look;
+        on_look.call1(py, (draws, ess.0, &ess.1, r_hat.0, &r_hat.1, expected))?;
     }
     Ok(())
 }
@@ -547,12 +581,45 @@ pub(crate) fn summarise<'py>(
     matrix(py, values, quantities.len(), 8)
 }
 
-/// Warnings in words on the draws of all chains.
+/// Whether all that is identified has converged, name, R-hat, bulk and tail ESS of each quantity that was judged, names of
+/// those that are not identified, and warnings in words on the draws of all chains.
+type Assessment = (bool, Vec<(String, f64, f64, f64)>, Vec<String>, Vec<String>);
+
+/// What to make of the draws of all chains; `resume` is how more are asked for.
 #[pyfunction]
-pub(crate) fn assess(problem: &Problem, chains: Vec<ArrayDraws<'_>>) -> PyResult<Vec<String>> {
+pub(crate) fn assess(
+    py: Python<'_>,
+    problem: &Problem,
+    settings: &str,
+    chains: Vec<ArrayDraws<'_>>,
+    resume: &str,
+) -> PyResult<Assessment> {
+    let settings: Settings = from_json("settings", settings)?;
     let chains = chain_draws(&chains)?;
-    let found = gpssm::convergence::assess(&problem.problem, &chains, 0.9);
-    Ok(found.warnings.iter().map(ToString::to_string).collect())
+    let found = py.detach(|| gpssm::convergence::assess(&problem.problem, &settings, &chains, 0.9));
+    problem.failure.check()?;
+    let (time, sequences) = (&problem.data.time, &problem.data.sequence_labels);
+    let wording = Wording { time, sequences, resume };
+    let or_nan = |value: Option<f64>| value.unwrap_or(f64::NAN);
+    let judged = found.verdict.judged.iter().map(|judged| {
+        let name = judged.quantity.describe(&wording);
+        (name, or_nan(judged.r_hat), or_nan(judged.ess_bulk), or_nan(judged.ess_tail))
+    });
+    let warnings = found.warnings.iter().map(|warning| warning.describe(&wording));
+    Ok((found.verdict.is_good(), judged.collect(), found.verdict.excluded.clone(), warnings.collect()))
+}
+
+/// Draws of each chain at the look after the one at `draws`; at the first one without any.
+#[pyfunction]
+pub(crate) fn next_look(draws: u64) -> u64 {
+    if draws == 0 { gpssm::run::FIRST_LOOK } else { gpssm::run::next_look(draws) }
+}
+
+/// A time limit in its shortest form; refuses what is none.
+#[pyfunction]
+pub(crate) fn budget(text: &str) -> PyResult<String> {
+    let budget: gpssm::Budget = text.parse().map_err(|error| value_error(format!("budget: {error}")))?;
+    Ok(budget.to_string())
 }
 
 /// Draws of one chain as arrays: theta (draw, entry), paths (draw, t, d) of each sequence, statistics.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use gpssm::mcmc::{ChainDraws, ChainState};
-use gpssm::{Draw, Phase, Sink};
+use gpssm::{Draw, Phase, Settings, Sink};
 use gpssm_io::config::Run;
 use gpssm_io::fit::{FitError, description};
 use gpssm_io::store::{Store, StoredRun};
@@ -158,12 +158,14 @@ pub(crate) fn report(
     py: Python<'_>,
     problem: &Problem,
     chains: Vec<ArrayDraws<'_>>,
+    settings: &str,
     title: &str,
     facts: Vec<(String, String)>,
 ) -> PyResult<String> {
     let chains = chain_draws(&chains)?;
+    let settings: Settings = from_json("settings", settings)?;
     let html = py.detach(|| {
-        let found = gpssm::convergence::assess(&problem.problem, &chains, 0.9);
+        let found = gpssm::convergence::assess(&problem.problem, &settings, &chains, 0.9);
         let model = problem.problem.model();
         let configuration = problem.run.to_toml();
         let input = ReportInput {
@@ -178,6 +180,7 @@ pub(crate) fn report(
                 time_label: "time".into(),
                 times: problem.data.time.clone(),
             },
+            verdict: Some(&found.verdict),
             warnings: found.warnings.iter().map(ToString::to_string).collect(),
             facts,
             configuration: Some(&configuration),

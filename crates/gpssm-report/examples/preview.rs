@@ -168,7 +168,7 @@ fn sequences() -> Result<Case, AnyError> {
 
 fn run(case: &Case, folder: &Path) -> Result<(), AnyError> {
     let problem = Problem::new(case.model.clone(), &case.functions, case.record.clone())?;
-    let settings = Settings { seed: 1, chains: 2, tune: 100, draws: 100, ..Settings::default() };
+    let settings = Settings { seed: 1, chains: 2, tune: 100, draws: Some(100), ..Settings::default() };
     let sink = MemorySink::new();
     let run = sample(&problem, &settings, &sink, &|_| true)?;
     let problem = run.basis.as_ref().map_or(problem.clone(), |basis| problem.with_basis(basis.clone()));
@@ -178,6 +178,7 @@ fn run(case: &Case, folder: &Path) -> Result<(), AnyError> {
         problem: &problem,
         chains: &chains,
         names: case.names.clone(),
+        verdict: None,
         warnings: vec!["This is a preview: 100 draws are too few for conclusions.".into()],
         facts: vec![("seed".into(), "1".into()), ("particles".into(), settings.particles.to_string())],
         configuration: Some("[model]\nstates = 1\n"),

@@ -4,11 +4,12 @@
 
 mod xml;
 
+use gpssm::convergence::verdict;
 use gpssm::mcmc::{ChainDraws, SweepInfo};
 use gpssm::model::{
     DynamicsSpec, FunctionSpec, Predictor, ProcessNoiseSpec, SensorSpec, TransitionSpec, Value,
 };
-use gpssm::{Functions, Model, Problem, Record, Sequence};
+use gpssm::{Functions, Model, Problem, Record, Sequence, Settings};
 use gpssm_report::{Names, ReportInput, report};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 
@@ -57,6 +58,7 @@ fn input<'a>(problem: &'a Problem, chains: &'a [ChainDraws]) -> ReportInput<'a> 
         problem,
         chains,
         names: Names::default(),
+        verdict: None,
         warnings: vec!["One warning.".into()],
         facts: vec![("seed".into(), "1".into())],
         configuration: Some("a = 1\n[b]\n"),
@@ -129,6 +131,20 @@ fn the_same_input_gives_the_same_bytes() {
     let (_, problem) = cases().swap_remove(5);
     let chains = draws(&problem, 2, 25);
     assert_eq!(report(&input(&problem, &chains)), report(&input(&problem, &chains)));
+}
+
+#[test]
+fn the_verdict_is_the_one_that_is_given() {
+    let (_, problem) = cases().swap_remove(0);
+    let chains = draws(&problem, 2, 400);
+    for (ess, expected) in [(100, "Converged: "), (50_000, "Not converged: ")] {
+        let settings = Settings { ess, ..Settings::default() };
+        let verdict = verdict(&problem, &settings, &chains);
+        let input = ReportInput { verdict: Some(&verdict), ..input(&problem, &chains) };
+        let page = report(&input).unwrap();
+        check(&page);
+        assert!(page.contains(expected), "{ess}: {:?}", verdict.worst_ess());
+    }
 }
 
 #[test]

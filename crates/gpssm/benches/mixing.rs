@@ -103,7 +103,7 @@ impl Plan {
         };
         let settings = Settings {
             tune: number("--tune", 300)?,
-            draws: number("--draws", 500)?,
+            draws: Some(number("--draws", 500)?),
             chains: number("--chains", 4)? as u32,
             particles: number("--particles", 20)? as usize,
             threads: Some(number("--threads", 1)? as usize),
@@ -175,7 +175,7 @@ impl Plan {
         let names = moves.iter().map(|step| step.name().to_owned()).collect();
         let settings = Settings { moves: names, ..self.settings.clone() };
         let sink = TimedSink::default();
-        let plans = (0..settings.chains).map(|chain| ChainPlan { chain, from: None }).collect();
+        let plans = (0..settings.chains).map(|chain| ChainPlan { chain, ..ChainPlan::default() }).collect();
         sample_chains(problem, &settings, plans, &sink, &|_| true)?;
         let seconds = sink.seconds.into_inner().expect("no thread that panicked");
         let seconds: f64 = seconds.values().map(|(warm, last)| last - warm).sum();

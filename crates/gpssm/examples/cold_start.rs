@@ -189,7 +189,7 @@ fn main() -> Result<(), Error> {
     let settings = Settings {
         chains: arguments.number("chains").unwrap_or(1),
         tune: arguments.number("tune").unwrap_or(100),
-        draws: arguments.number("draws").unwrap_or(100),
+        draws: Some(arguments.number("draws").unwrap_or(100)),
         particles: arguments.number("particles").unwrap_or(20),
         threads: arguments.number("threads"),
         start: StartSettings {

@@ -25,7 +25,7 @@
 //!
 //! // One state, seen with noise; everything else by default.
 //! let problem = Problem::new(Model::observed(1, 1), &Functions::new(), record.into())?;
-//! let settings = Settings { chains: 1, tune: 10, draws: 20, ..Settings::default() };
+//! let settings = Settings { chains: 1, tune: 10, draws: Some(20), ..Settings::default() };
 //! let sink = MemorySink::new();
 //! sample(&problem, &settings, &sink, &|_| true)?;
 //! let draws = &sink.into_chains()[0];
@@ -53,7 +53,8 @@
 //! - [`model`]: the model as plain data, validated with a record into a [`Problem`]
 //! - [`mcmc`]: settings, chains, and sinks for their draws
 //! - [`posterior`]: predict, simulate, filter, smooth, compare, thin, distil
-//! - [`convergence`], [`diagnostics`]: summaries and warnings; R-hat and effective sample sizes
+//! - [`run`]: chains until they have converged, or for a fixed number of draws
+//! - [`convergence`], [`diagnostics`]: verdict, summaries and warnings; R-hat and effective sample sizes
 //! - [`formula`]: functions as text
 //! - [`conformance`]: checks for kernels and sensors of your own
 //!
@@ -77,6 +78,7 @@ mod points;
 pub mod posterior;
 pub mod random;
 mod record;
+pub mod run;
 pub mod scaling;
 pub mod sensor;
 pub mod smc;
@@ -91,10 +93,11 @@ pub use function::StateFunction;
 pub use initial::InitialDensity;
 pub use kernel::Kernel;
 pub use mcmc::{
-    ChainPlan, Draw, MemorySink, Phase, Progress, RunReport, Settings, Sink, prepare, sample, sample_chains,
+    Budget, ChainPlan, Draw, Ended, Look, MemorySink, Phase, Progress, RunReport, Settings, Sink, prepare,
 };
 pub use model::{Functions, KernelSpec, Model, Prior, PriorDensity, Problem};
 pub use points::Points;
 pub use posterior::Posterior;
 pub use record::{Record, Sequence};
+pub use run::{sample, sample_chains};
 pub use sensor::SensorDensity;

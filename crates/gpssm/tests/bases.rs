@@ -458,7 +458,7 @@ fn run(model: &Model, sequence: Sequence, chains: u32, threads: usize) -> (RunRe
         seed: 7,
         chains,
         tune: 3,
-        draws: 4,
+        draws: Some(4),
         particles: 5,
         threads: Some(threads),
         start: StartSettings { restarts: 2, particles: Some(100) },

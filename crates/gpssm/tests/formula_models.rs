@@ -23,7 +23,7 @@ fn draws(problem: &Problem) -> ChainDraws {
         seed: 1,
         chains: 1,
         tune: 3,
-        draws: 5,
+        draws: Some(5),
         particles: 8,
         threads: Some(1),
         start: StartSettings { restarts: 2, particles: Some(30) },

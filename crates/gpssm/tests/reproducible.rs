@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gpssm::mcmc::{Chain, ChainDraws, ChainState, StartSettings};
 use gpssm::model::{ScalePrior, SensorNoiseSpec, SensorSpec};
 use gpssm::{
-    ChainPlan, Draw, Error, Functions, MemorySink, Model, Phase, Prior, Problem, Record, Sequence, Settings,
-    Sink, sample, sample_chains,
+    ChainPlan, Draw, Ended, Error, Functions, MemorySink, Model, Phase, Prior, Problem, Record, Sequence,
+    Settings, Sink, sample, sample_chains,
 };
 
 /// Two sequences with gaps, two states of which one is hidden, a conjugate sensor: every purpose of random
@@ -32,7 +32,7 @@ fn settings(chains: u32, threads: usize) -> Settings {
         seed: 42,
         chains,
         tune: 5,
-        draws: 10,
+        draws: Some(10),
         particles: 4,
         threads: Some(threads),
         start: StartSettings { restarts: 2, particles: Some(20) },
@@ -150,7 +150,7 @@ fn cancelling_stops_within_one_sweep_and_keeps_the_draws() {
             !stop
         })
         .unwrap();
-        assert!(report.cancelled);
+        assert!(report.ended == Ended::Cancelled);
         let (taken, at_stop) = (sink.0.load(Ordering::SeqCst), taken_at_stop.load(Ordering::SeqCst));
         // With two threads the other one may be ahead of the stop by as much as the system lets it.
         assert!(threads == 2 || taken == at_stop, "{at_stop}, then {taken}");
@@ -173,7 +173,7 @@ fn cancelling_during_the_start_and_the_warm_up_is_orderly() {
     for phase in [Phase::Start, Phase::Tune] {
         let sink = MemorySink::new();
         let report = sample(&problem, &settings(3, 2), &sink, &|progress| progress.phase != phase).unwrap();
-        assert!(report.cancelled);
+        assert!(report.ended == Ended::Cancelled);
         assert!(sink.into_chains().is_empty());
         assert!(report.chains.iter().all(|chain| chain.draws == 0));
     }
@@ -231,8 +231,9 @@ fn a_run_that_is_stopped_and_continued_gives_the_same_draws() {
         let mut rounds = 0;
         while states.iter().flatten().map(|state| state.sweep).sum::<u64>() < 45 {
             let sink = Interrupted { memory: MemorySink::new(), states: Mutex::new(states.clone()) };
-            let plans: Vec<_> =
-                (0..3).map(|c| ChainPlan { chain: c, from: states[c as usize].clone() }).collect();
+            let plans: Vec<_> = (0..3)
+                .map(|c| ChainPlan { chain: c, from: states[c as usize].clone(), ..ChainPlan::default() })
+                .collect();
             let sweeps = AtomicU64::new(0);
             let go_on = |progress: &gpssm::Progress| {
                 progress.phase == Phase::Start || sweeps.fetch_add(1, Ordering::Relaxed) + 1 < stop_after
@@ -268,7 +269,7 @@ fn a_state_of_another_problem_is_refused() {
     sample(&problem, &settings, &sink, &|_| true).unwrap();
     let mut state = sink.states.into_inner().unwrap()[0].clone().unwrap();
     state.paths[0].pop();
-    let plans = vec![ChainPlan { chain: 0, from: Some(state) }];
+    let plans = vec![ChainPlan { chain: 0, from: Some(state), ..ChainPlan::default() }];
     let error = sample_chains(&problem, &settings, plans, &MemorySink::new(), &|_| true).unwrap_err();
     assert!(error.to_string().contains("another model or record"), "{error}");
 }

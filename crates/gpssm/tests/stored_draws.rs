@@ -78,7 +78,7 @@ fn three_sweeps(model: Model, record: Record, narx: bool) -> Vec<StoredSweep> {
         seed: 7,
         chains: 1,
         tune: 2,
-        draws: 1,
+        draws: Some(1),
         particles: 6,
         threads: Some(1),
         narx,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use gpssm::posterior::Simulation;
-use gpssm::{Record, Sequence};
+use gpssm::{Ended, Record, Sequence};
 use gpssm_identify::{Calibration, ScoreOptions, ScoreReport};
 use gpssm_io::auto;
 use gpssm_io::config::{RunConfig, RunFile};
@@ -198,7 +198,7 @@ pub fn evaluate(
     let resolved = file.resolve(&config, &data)?;
     let began_fit = Fit::begin(&store, &resolved, &data, None)?;
     let spoken = Verbosity { quiet, json: false };
-    if fit::sample(began_fit, spoken, stop)? {
+    if fit::sample(began_fit, spoken, stop)? == Ended::Cancelled {
         return Ok(None);
     }
 
@@ -284,12 +284,10 @@ fn single(data: &Data) -> Result<&Sequence, Failure> {
 }
 
 fn warn_of_chains(fitted: &Fitted) {
-    let found = gpssm::convergence::assess(&fitted.run.problem, &fitted.run.chains, 0.9);
+    let found =
+        gpssm::convergence::assess(&fitted.run.problem, &fitted.run.settings, &fitted.run.chains, 0.9);
     for warning in &found.warnings {
-        if matches!(
-            warning,
-            gpssm::convergence::Warning::LogJoint { .. } | gpssm::convergence::Warning::OneChain
-        ) {
+        if matches!(warning, gpssm::convergence::Warning::Apart(_) | gpssm::convergence::Warning::OneChain) {
             eprintln!("warning: {warning}");
         }
     }

@@ -7,10 +7,11 @@ use std::time::Instant;
 
 use gpssm::convergence::assess;
 use gpssm::mcmc::moves::MoveTotals;
+use gpssm::{Budget, Ended};
 use gpssm_identify::auto::Choice;
 use gpssm_io::auto;
 use gpssm_io::config::{Run, RunConfig, RunFile};
-use gpssm_io::fit::{Fit, FitError, LoadedRun};
+use gpssm_io::fit::{Fit, FitError, LoadedRun, Longer};
 use gpssm_io::store::StoredRun;
 use gpssm_io::table::{Data, read_record};
 
@@ -29,7 +30,10 @@ pub fn run(args: &FitArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         if args.threads == Some(0) {
             return Err(Failure::input("--threads 0: must be at least one"));
         }
-        let fit = Fit::resume(path, args.draws, args.threads)?;
+        let budget = args.budget.as_deref().map_or(Ok(Budget::Auto), str::parse);
+        let budget = budget.map_err(|error| Failure::input(format!("--budget: {error}")))?;
+        let (draws, ess, threads) = (args.draws, args.ess, args.threads);
+        let fit = Fit::resume(path, &Longer { draws, ess, budget, threads })?;
         return go(fit, args.verbosity, stop);
     }
     let (run, data) = read(&run_file(args)?, args.data_file(), args.verbosity.quiet || args.verbosity.json)?;
@@ -41,6 +45,9 @@ pub fn run(args: &FitArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     // Before anything is overwritten.
     if let Some(chain) = args.chain_id.filter(|chain| *chain >= run.settings.chains) {
         return Err(FitError::NoSuchChain { chain, chains: run.settings.chains }.into());
+    }
+    if let Some(chain) = args.chain_id.filter(|_| run.settings.draws.is_none()) {
+        return Err(FitError::NeedsDraws { chain }.into());
     }
     make_way(&out, args.overwrite, "--resume it, choose another name with -o, or --overwrite it")?;
     let fit = Fit::begin(&out, &run, &data, args.chain_id)?;
@@ -101,13 +108,18 @@ pub fn make_way_for_file(out: &Path, overwrite: bool) -> Result<(), Failure> {
 pub fn go(fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let path = fit.store.path().to_path_buf();
     let began = Instant::now();
-    let cancelled = sample(fit, verbosity, stop)?;
+    let ended = sample(fit, verbosity, stop)?;
     let seconds = began.elapsed().as_secs_f64();
-    if cancelled {
+    if ended == Ended::Cancelled {
         return Ok(code::STOPPED);
     }
     let loaded = LoadedRun::open(&path)?;
-    let found = assess(&loaded.problem, &loaded.chains, 0.9);
+    if loaded.chains.iter().any(|chain| chain.theta.is_empty()) {
+        // Only a budget ends a run so early.
+        let resume = format!("continue with: gpssm fit --resume {}", path.display());
+        return Err(Failure::other(format!("the budget ended before every chain had a draw; {resume}")));
+    }
+    let found = assess(&loaded.problem, &loaded.settings, &loaded.chains, 0.9);
     if verbosity.json {
         println!("{:#}", summary::as_json(&loaded, &found));
     } else if !verbosity.quiet {
@@ -117,30 +129,29 @@ pub fn go(fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Result<u8, 
     Ok(0)
 }
 
-/// Samples; whether it was stopped.
-pub fn sample(mut fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Result<bool, Failure> {
+/// Samples; how that ended.
+pub fn sample(mut fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Result<Ended, Failure> {
     let path = fit.store.path().to_path_buf();
     let journal = Journal::beside(&path);
     let settings = fit.settings.clone();
     journal.add(&format!(
-        "gpssm {} begins: {} chains, {} warm-up sweeps, {} draws, {} threads",
+        "gpssm {} begins: {} chains, {} warm-up sweeps, {}, {} threads",
         env!("CARGO_PKG_VERSION"),
         settings.chains,
         settings.tune,
-        settings.draws,
+        settings
+            .draws
+            .map_or_else(|| format!("until ESS {}", settings.ess), |draws| format!("{draws} draws")),
         settings.n_threads()
     ));
     for warning in &fit.warnings {
         eprintln!("warning: {warning}");
         journal.add(&format!("warning: {warning}"));
     }
-    let table = fit.problem.table();
-    let learned = (0..table.len()).filter(|k| !table.is_fixed(*k));
-    let learned = learned.map(|k| (k, table.parameters[k].name.clone())).collect();
     let progress_mode = ProgressMode::choose(verbosity.quiet || verbosity.json);
-    let monitor = Monitor::new(progress_mode, &settings, learned, stop.clone());
+    let monitor = Monitor::new(progress_mode, &settings, fit.n_chains(), stop.clone());
     let began = Instant::now();
-    let sampled = fit.sample(&|draw| monitor.look(draw), &|progress| monitor.progress(progress));
+    let sampled = fit.sample(&|progress| monitor.progress(progress));
     monitor.finish();
     let seconds = began.elapsed().as_secs_f64();
     let report = match sampled {
@@ -162,13 +173,18 @@ pub fn sample(mut fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Res
     for chain in &report.chains {
         journal.add(&format!("chain {}: {}", chain.chain, describe_moves(&chain.moves)));
     }
-    journal.add(&format!("{} after {}", if report.cancelled { "stopped" } else { "done" }, clock(seconds)));
+    let how = match report.ended {
+        Ended::Complete => "done",
+        Ended::Cancelled => "stopped",
+        Ended::Budget => "stopped by the budget",
+    };
+    journal.add(&format!("{how} after {}", clock(seconds)));
     // The lock goes with the store.
     drop(fit);
-    if report.cancelled {
+    if report.ended == Ended::Cancelled {
         eprintln!("stopped; all draws are kept. Continue with: gpssm fit --resume {}", path.display());
     }
-    Ok(report.cancelled)
+    Ok(report.ended)
 }
 
 /// Updates, time and evaluations of each move of a sweep.

@@ -29,7 +29,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
 
 /// Writes the report of a run.
 pub fn write(run: &LoadedRun, out: &Path) -> Result<(), Failure> {
-    let found = assess(&run.problem, &run.chains, 0.9);
+    let found = assess(&run.problem, &run.settings, &run.chains, 0.9);
     let model = run.problem.model();
     let settings = &run.settings;
     let input = ReportInput {
@@ -44,6 +44,7 @@ pub fn write(run: &LoadedRun, out: &Path) -> Result<(), Failure> {
             time_label: "time".into(),
             times: run.time.clone(),
         },
+        verdict: Some(&found.verdict),
         warnings: summary::warnings(run, &found),
         facts: vec![
             ("Run".into(), run.describe()),

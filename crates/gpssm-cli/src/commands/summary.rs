@@ -1,6 +1,6 @@
 //! `gpssm summary`: what was learned, and whether to trust it.
 
-use gpssm::convergence::{Assessment, RowNames, assess};
+use gpssm::convergence::{Assessment, Judged, R_HAT_LIMIT, Wording, assess};
 use gpssm::diagnostics::Summary;
 use gpssm_io::fit::LoadedRun;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ pub fn run(args: &SummaryArgs) -> Result<u8, Failure> {
         return Err(Failure::input(format!("--level {}: must lie between 0 and 1", args.level)));
     }
     let run = LoadedRun::open(&args.run)?;
-    let found = assess(&run.problem, &run.chains, args.level);
+    let found = assess(&run.problem, &run.settings, &run.chains, args.level);
     if args.json {
         println!("{:#}", as_json(&run, &found));
     } else {
@@ -24,13 +24,19 @@ pub fn run(args: &SummaryArgs) -> Result<u8, Failure> {
     Ok(if args.strict && !found.warnings.is_empty() { code::WARNED } else { 0 })
 }
 
-fn row_names(run: &LoadedRun) -> RowNames<'_> {
-    RowNames { time: &run.time, sequences: &run.sequence_labels }
+/// The words of this program for the rows of a run and for going on with it.
+fn with_wording<T>(run: &LoadedRun, tell: impl FnOnce(&Wording) -> T) -> T {
+    let more = match run.settings.draws {
+        Some(_) => format!("--ess {}", run.settings.ess),
+        None => "--budget 10m".to_owned(),
+    };
+    let resume = format!("gpssm fit --resume {} {more}", run.path.display());
+    tell(&Wording { time: &run.time, sequences: &run.sequence_labels, resume: &resume })
 }
 
 /// Warnings, one line each.
 pub fn warnings(run: &LoadedRun, found: &Assessment) -> Vec<String> {
-    found.warnings.iter().map(|warning| warning.describe(&row_names(run))).collect()
+    with_wording(run, |wording| found.warnings.iter().map(|warning| warning.describe(wording)).collect())
 }
 
 /// The summary as people read it.
@@ -75,8 +81,15 @@ pub fn as_text(run: &LoadedRun, found: &Assessment, level: f64) -> String {
         totals.clamped
     );
     let warnings = warnings(run, found);
-    if warnings.is_empty() {
-        text += "\nNo warnings: the chains agree.\n";
+    let verdict = &found.verdict;
+    text += &verdict.describe_excluded().map_or_else(String::new, |excluded| format!("\n{excluded}\n"));
+    if verdict.is_good() {
+        text += &format!(
+            "\nConverged: all {} quantities have R-hat at most {R_HAT_LIMIT} and ESS at least {:.0} (hyper-parameters, \
+             and states and f at some rows).\n",
+            verdict.judged.len(),
+            verdict.target
+        );
     }
     for warning in warnings {
         text += &format!("\nWarning: {warning}\n");
@@ -128,7 +141,30 @@ pub fn as_json(run: &LoadedRun, found: &Assessment) -> Value {
         "log_joint": summary_json(&found.log_joint),
         "sequences": sequences,
         "totals": found.totals,
+        "verdict": verdict_json(run, found),
         "warnings": warnings(run, found),
+    })
+}
+
+/// Whether all that is identified has converged, quantity by quantity.
+fn verdict_json(run: &LoadedRun, found: &Assessment) -> Value {
+    let verdict = &found.verdict;
+    let judged = |judged: &Judged| {
+        json!({
+            "name": with_wording(run, |wording| judged.quantity.describe(wording)),
+            "r_hat": judged.r_hat.filter(|r_hat| r_hat.is_finite()),
+            "ess_bulk": judged.ess_bulk,
+            "ess_tail": judged.ess_tail,
+            "good": judged.is_good(verdict.target),
+        })
+    };
+    json!({
+        "converged": verdict.is_good(),
+        "draws": verdict.draws,
+        "ess": verdict.target,
+        "r_hat": R_HAT_LIMIT,
+        "judged": verdict.judged.iter().map(judged).collect::<Vec<_>>(),
+        "not_identified": verdict.excluded,
     })
 }
 

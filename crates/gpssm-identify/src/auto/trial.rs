@@ -216,7 +216,7 @@ fn fit(candidate: &Candidate, fold: &Fold, effort: Effort) -> Option<FittedModel
         seed: SEED,
         chains: effort.chains,
         tune: 0,
-        draws: effort.draws,
+        draws: Some(effort.draws),
         threads: Some(effort.threads),
         narx: true,
         ..Settings::default()

@@ -21,7 +21,7 @@
 //! a = "normal(0, 1)"
 //!
 //! [sampler]
-//! draws = 500
+//! ess = 400                    # sample until it is good, or for a fixed number of draws: draws = 500
 //!
 //! [calibration]                # of prediction intervals; written by states = "auto"
 //! scale = 1.2                  # times as wide as those of the model

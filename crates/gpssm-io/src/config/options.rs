@@ -36,7 +36,7 @@ const fn option(option: &'static str, key: &'static str, form: Form, help: &'sta
 }
 
 /// Options that set a key of the run file.
-pub const OPTIONS: [OptionKey; 24] = [
+pub const OPTIONS: [OptionKey; 26] = [
     option("--y", "data.y", Form::Names, "Output columns, comma separated"),
     option("--u", "data.u", Form::Names, "Input columns, comma separated"),
     option("--time", "data.time", Form::Text, "Column of times (numbers or dates) with equal steps"),
@@ -53,6 +53,8 @@ pub const OPTIONS: [OptionKey; 24] = [
     option("--sensor", "model.sensor", Form::Value, "Family of the sensor, such as poisson"),
     option("--dynamics", "model.dynamics", Form::Value, "exact, or a finite basis such as \"hilbert(40)\""),
     option("--draws", "sampler.draws", Form::Value, "Draws of each chain after warm-up"),
+    option("--ess", "sampler.ess", Form::Value, "Effective sample size at which the run is complete"),
+    option("--budget", "sampler.budget", Form::Text, "Time limit, such as 10m"),
     option("--tune", "sampler.tune", Form::Value, "Warm-up sweeps of each chain"),
     option("--chains", "sampler.chains", Form::Value, "Number of chains"),
     option("--particles", "sampler.particles", Form::Value, "Number of particles"),
@@ -97,6 +99,10 @@ impl RunFile {
             }
             Form::Value => Value::String(text.to_owned()),
         };
+        if option == "--ess" {
+            // What is typed replaces what the file says, and the two exclude each other.
+            self.forget_in_file("sampler", "draws");
+        }
         self.put(known.key, value, &written)
     }
 }
@@ -122,7 +128,13 @@ mod tests {
         assert_eq!(config.data.y, ["a", "b"]);
         assert_eq!(config.data.rows, Some((2, 10)));
         assert_eq!(config.data.dt, Some(0.5));
-        assert_eq!(config.sampler.draws, 1000);
+        assert_eq!(config.sampler.draws, Some(1000));
+        let mut file = RunFile::parse("[sampler]\ndraws = 100", "m.toml").unwrap();
+        file.option("--ess", "200").unwrap();
+        file.option("--budget", "90s").unwrap();
+        let sampler = file.config().unwrap().sampler;
+        assert_eq!((sampler.draws, sampler.ess), (None, 200));
+        assert_eq!(sampler.budget, gpssm::Budget::Time(std::time::Duration::from_secs(90)));
         assert!(config.model.kernel.is_some() && config.model.sensor.is_some());
     }
 
@@ -132,6 +144,11 @@ mod tests {
             ("--drwas", "3", "--drwas 3: there is no such option; did you mean '--draws'?"),
             ("--rows", "3", "--rows 3: data.rows: expected a list of 2 values, found the text \"3\""),
             ("--dt", "x", "--dt x: data.dt: expected a number, found the text \"x\""),
+            (
+                "--budget",
+                "soon",
+                "--budget soon: sampler.budget: 'soon' is no time; write 90s, 10m, 1h30m or none",
+            ),
             (
                 "--draws",
                 "-3",

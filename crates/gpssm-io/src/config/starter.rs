@@ -138,7 +138,12 @@ pub fn starter(columns: &Columns, data: &Data) -> String {
     line("[sampler]".into(), "");
     line("chains = 4".into(), "");
     line("tune = 300".into(), "warm-up sweeps of each chain");
-    line("draws = 500".into(), "draws of each chain after warm-up");
+    line(
+        "ess = 400".into(),
+        "sample until every effective sample size is this large and R-hat is at most 1.01",
+    );
+    line("# budget = \"10m\"".into(), "time limit; \"none\" for no limit");
+    line("# draws = 500".into(), "or a fixed number of draws of each chain after warm-up");
     line("particles = 20".into(), "more particles improve mixing for long records");
     line("seed = 0".into(), "the same seed gives the same draws");
 

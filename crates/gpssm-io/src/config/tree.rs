@@ -180,6 +180,16 @@ impl RunFile {
         Ok(())
     }
 
+    /// Forgets what the file says under a key; what options say stays.
+    pub(super) fn forget_in_file(&mut self, section: &str, key: &str) {
+        if let Kind::Table(sections) = &mut self.root.kind
+            && let Some((_, node)) = sections.iter_mut().find(|(name, _)| name == section)
+            && let Kind::Table(entries) = &mut node.kind
+        {
+            entries.retain(|(name, node)| name != key || matches!(node.origin, Origin::Option(_)));
+        }
+    }
+
     /// Checks all keys and values as far as that is possible without the data.
     pub fn config(&self) -> Result<RunConfig, ConfigError> {
         read::read(self.root.clone()).map_err(|error| self.error(error.key(), error.origin, error.message))

@@ -53,8 +53,8 @@ pub(super) fn to_toml(run: &Run) -> String {
     }
 
     file.section("[sampler]");
-    // Neither changes a draw.
-    let machine = ["threads", "max_memory_mb"];
+    // These change no draw.
+    let machine = ["threads", "max_memory_mb", "budget"];
     if let Ok(Value::Table(settings)) = Value::try_from(&run.settings) {
         for (key, value) in settings.iter().filter(|(key, _)| !machine.contains(&key.as_str())) {
             file.entry(key, value);

@@ -61,12 +61,9 @@ impl Store {
         let (stored, committed) = read_root(path)?;
         let (layout, warnings) = agree(path, stored, description)?;
         if let Some(most) = committed.iter().map(|chain| chain.draws).max()
-            && most > description.settings.draws
+            && let Some(draws) = description.settings.draws.filter(|draws| most > *draws)
         {
-            let message = format!(
-                "it has {most} draws, more than {}: ask for {most} or more",
-                description.settings.draws
-            );
+            let message = format!("it has {most} draws, more than {draws}: ask for {most} or more");
             return Err(StoreError::different(path, message));
         }
         let states = layout.chains.iter().zip(&committed).map(|(id, chain)| read_state(path, *id, chain));

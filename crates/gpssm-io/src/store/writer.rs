@@ -34,8 +34,8 @@ pub struct Store {
     pub(super) layout: Layout,
     pub(super) disk: Box<dyn Disk>,
     pub(super) interval: Duration,
-    /// Draws after which a chain is complete.
-    pub(super) draws: u64,
+    /// Draws after which a chain is complete, if that is known.
+    pub(super) draws: Option<u64>,
     pub(super) chains: Vec<Mutex<Writer>>,
     pub(super) root: Mutex<Root>,
     pub(super) _lock: Lock,
@@ -65,7 +65,7 @@ impl Store {
         disk: Box<dyn Disk>,
         path: &Path,
         layout: Layout,
-        draws: u64,
+        draws: Option<u64>,
     ) -> Result<Self, StoreError> {
         let committed = vec![Committed::default(); layout.chains.len()];
         let lock = Building::new(path, &layout, &committed, disk.as_ref())?.finish(disk.as_ref())?;
@@ -116,10 +116,10 @@ impl Store {
         }
         writer.make_room(self.disk.as_ref(), &self.folder, columns)?;
         writer.push(draw, columns)?;
-        let ends = if draw.phase == Phase::Sample { self.draws } else { tune };
+        let ends = if draw.phase == Phase::Sample { self.draws } else { Some(tune) };
         let slow = writer.cost.saturating_mul(REST).min(self.interval.saturating_mul(MOST));
         let wait = self.interval.max(slow);
-        if writer.count() == ends || writer.last_commit.elapsed() >= wait {
+        if Some(writer.count()) == ends || writer.last_commit.elapsed() >= wait {
             self.commit(writer)?;
         }
         Ok(())

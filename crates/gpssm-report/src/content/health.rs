@@ -2,7 +2,7 @@
 
 use gpssm::diagnostics::UpdateRate;
 
-use super::parameters::{ESS_A_CHAIN, learned};
+use super::parameters::learned;
 use super::{Block, Check, ReportInput, Section};
 use crate::chart::{Axis, Class, Figure, Key, Mark, Panel, Row, Scale};
 
@@ -89,20 +89,21 @@ fn ess_figure(input: &ReportInput) -> Option<(Figure, usize)> {
         bulk.extend([f64::NAN, *b, f64::NAN]);
         tail.extend([f64::NAN, f64::NAN, *t]);
     }
-    let wanted = ESS_A_CHAIN * input.chains.len() as f64;
-    let marks = vec![
+    let mut marks = vec![
         Mark::Bars { edges: edges.clone(), heights: bulk, class: Class::Bar },
         Mark::Bars { edges, heights: tail, class: Class::OtherBar },
-        Mark::Horizontal { y: wanted, class: Class::Reference },
     ];
+    if let Some(verdict) = input.verdict {
+        marks.push(Mark::Horizontal { y: verdict.target, class: Class::Reference });
+    }
     let names: Vec<String> = all.iter().take(n).map(|(name, _, _)| name.clone()).collect();
     let x = Axis::new("", Scale::linear(0.0, n as f64)).with_categories(names);
     let panel = Panel::new("", x, "effective sample size", marks).from_zero();
-    let legend = vec![
-        (Key::Area(Class::Bar), "bulk".to_owned()),
-        (Key::Area(Class::OtherBar), "tail".to_owned()),
-        (Key::Line(Class::Reference), format!("{ESS_A_CHAIN} per chain")),
-    ];
+    let mut legend =
+        vec![(Key::Area(Class::Bar), "bulk".to_owned()), (Key::Area(Class::OtherBar), "tail".to_owned())];
+    if let Some(verdict) = input.verdict {
+        legend.push((Key::Line(Class::Reference), format!("target {:.0}", verdict.target)));
+    }
     Some((Figure::new("effective sample sizes", legend, vec![Row::new(vec![panel], 250.0)]), all.len() - n))
 }
 

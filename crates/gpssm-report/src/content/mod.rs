@@ -23,6 +23,7 @@ pub(crate) mod statistics;
 pub(crate) mod transition;
 
 use gpssm::Problem;
+use gpssm::convergence::Verdict;
 use gpssm::mcmc::ChainDraws;
 
 use crate::Error;
@@ -38,6 +39,8 @@ pub struct ReportInput<'a> {
     pub chains: &'a [ChainDraws],
     /// Names and times; [`Names::default`] for x1, y1, ... and row numbers.
     pub names: Names,
+    /// Whether all that is identified has converged; none to leave it out.
+    pub verdict: Option<&'a Verdict>,
     /// What the reader must know first, in plain sentences.
     pub warnings: Vec<String>,
     /// Facts of the run: seed, settings, versions, ...

@@ -1,5 +1,6 @@
 //! Hyper-parameters: a table, and traces, ranks and densities against priors.
 
+use gpssm::convergence::{Judged, Quantity};
 use gpssm::diagnostics::{Summary, summarise};
 use gpssm::model::{Coordinate, ParameterPrior};
 use gpssm::random::{Purpose, stream};
@@ -17,11 +18,6 @@ const MOST_ROWS: usize = 200;
 const N_DENSITY: usize = 121;
 /// Draws from the prior where it has no density of its own.
 const N_PRIOR: usize = 4_000;
-
-/// R-hat above this asks for longer chains (Vehtari et al. 2021).
-const HIGH_R_HAT: f64 = 1.01;
-/// Effective draws of each chain that quantiles need (the same source).
-pub(crate) const ESS_A_CHAIN: f64 = 100.0;
 
 pub(crate) struct Learned {
     pub k: usize,
@@ -46,9 +42,12 @@ pub(crate) fn learned(input: &ReportInput) -> Vec<Learned> {
     all
 }
 
-fn is_bad(summary: &Summary, n_chains: usize) -> bool {
-    let few = |ess: Option<f64>| ess.is_some_and(|ess| ess < ESS_A_CHAIN * n_chains as f64);
-    summary.r_hat.is_some_and(|r| r > HIGH_R_HAT) || few(summary.ess_bulk) || few(summary.ess_tail)
+/// Whether the verdict says that a parameter has not converged.
+fn is_bad(input: &ReportInput, name: &str) -> bool {
+    let Some(verdict) = input.verdict else { return false };
+    let is =
+        |judged: &&Judged| matches!(&judged.quantity, Quantity::Parameter { name: other } if other == name);
+    verdict.judged.iter().find(is).is_some_and(|judged| !judged.is_good(verdict.target))
 }
 
 fn table(input: &ReportInput, all: &[Learned]) -> Block {
@@ -73,14 +72,13 @@ fn table(input: &ReportInput, all: &[Learned]) -> Block {
             whole(s.ess_tail),
             r_hat,
         ];
-        (is_bad(s, input.chains.len()), cells)
+        (is_bad(input, &parameter.name), cells)
     });
     let more = all.len().saturating_sub(MOST_ROWS);
     let more = if more > 0 { format!(" {more} more are not shown.") } else { String::new() };
     let caption = format!(
         "Hyper-parameters in original units, worst R-hat first. 5 % and 95 % are the ends of the equal-tailed 90 % interval. \
-         Marked rows have R-hat above {HIGH_R_HAT} or an effective sample size below {ESS_A_CHAIN} per chain; run longer \
-         before using them.{more}"
+         Marked rows have not converged; run longer before using them.{more}"
     );
     Block::Table { header, rows: rows.collect(), caption }
 }
@@ -229,7 +227,8 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
     let mut blocks = Vec::new();
     if all.is_empty() {
         blocks.push(Block::Text("All hyper-parameters are fixed.".into()));
-        return (Section { id: "parameters", title: "Hyper-parameters".into(), blocks }, Vec::new());
+        let check = convergence(input).into_iter().collect();
+        return (Section { id: "parameters", title: "Hyper-parameters".into(), blocks }, check);
     }
     blocks.push(table(input, &all));
     let mut rng = stream(0, 0, Purpose::Posterior, 9, 0);
@@ -255,36 +254,26 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
     if input.chains.len() > MOST_CHAINS {
         blocks.push(Block::Text(format!("Traces and ranks show the first {MOST_CHAINS} chains.")));
     }
-    let check = convergence(input, &all);
+    let check = convergence(input);
     (Section { id: "parameters", title: "Hyper-parameters".into(), blocks }, check.into_iter().collect())
 }
 
-fn convergence(input: &ReportInput, all: &[Learned]) -> Option<Check> {
+fn convergence(input: &ReportInput) -> Option<Check> {
     if input.chains.len() < 2 {
         let text = "There is only one chain, so convergence cannot be checked.".into();
         return Some(Check { good: false, text });
     }
-    let worst = all.first()?;
-    let high = all.iter().filter(|p| p.summary.r_hat.is_some_and(|r| r > HIGH_R_HAT)).count();
-    let few = all.iter().filter(|p| is_bad(&p.summary, input.chains.len())).count();
-    let r_hat = worst.summary.r_hat.map_or("undefined".to_owned(), |r| format!("{r:.3}"));
-    Some(if high > 0 {
-        Check {
-            good: false,
-            text: format!(
-                "{high} of {} hyper-parameters have R-hat above {HIGH_R_HAT} (worst: {}, {r_hat}); the chains have \
-                 not converged.",
-                all.len(),
-                worst.name
-            ),
-        }
-    } else if few > 0 {
-        let text = format!(
-            "{few} of {} hyper-parameters have an effective sample size below {ESS_A_CHAIN} per chain.",
-            all.len()
-        );
-        Check { good: false, text }
-    } else {
-        Check { good: true, text: format!("The chains agree (R-hat at most {r_hat}).") }
-    })
+    let verdict = input.verdict?;
+    let (r_hat, ess) = (verdict.worst_r_hat()?.r_hat, verdict.worst_ess()?.ess());
+    let number = |value: Option<f64>, digits: usize| {
+        value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.digits$}"))
+    };
+    let worst = format!("largest R-hat {}, smallest ESS {}", number(r_hat, 3), number(ess, 0));
+    let (all, bad) = (verdict.judged.len(), verdict.n_bad());
+    let mut text = match verdict.is_good() {
+        true => format!("Converged: all {all} quantities that were judged ({worst})."),
+        false => format!("Not converged: {bad} of {all} quantities ({worst})."),
+    };
+    text += &verdict.describe_excluded().map_or_else(String::new, |excluded| format!(" {excluded}"));
+    Some(Check { good: verdict.is_good(), text })
 }

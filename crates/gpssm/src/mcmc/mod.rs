@@ -6,8 +6,9 @@
 //! - [`moves`]: the steps of a sweep, one file for each
 //! - `sweep`: one sweep of a chain: a list of moves
 //! - `start`: the cold start
-//! - `chains`: several chains in threads; `settings`, `sink`: how they run and where draws go
+//! - `chains`: several chains in threads; `settings`, `budget`, `sink`: how they run and where draws go
 
+pub(crate) mod budget;
 pub(crate) mod chains;
 mod conditional;
 pub(crate) mod conjugate;
@@ -19,7 +20,8 @@ pub(crate) mod slice;
 pub(crate) mod start;
 pub(crate) mod sweep;
 
-pub use self::chains::{ChainPlan, ChainReport, Progress, RunReport, sample, sample_chains};
+pub use self::budget::Budget;
+pub use self::chains::{ChainPlan, ChainReport, Ended, Look, Progress, RunReport};
 pub use self::gaussian_coordinates::Anchor;
 pub use self::settings::{Settings, StartAt, StartSettings};
 pub use self::sink::{ChainDraws, Draw, MemorySink, Phase, Sink};

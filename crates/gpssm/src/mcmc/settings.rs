@@ -1,7 +1,10 @@
 //! How a run is made.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
+use super::budget::Budget;
 use super::moves;
 use super::start::plan::plan;
 use crate::dynamics::covariance_cache::most_cached;
@@ -22,8 +25,14 @@ pub struct Settings {
     pub chains: u32,
     /// Sweeps that are dropped and used to adapt.
     pub tune: u64,
-    /// Draws that are kept of each chain.
-    pub draws: u64,
+    /// Draws that are kept of each chain; none to go on until they are good, see [`Settings::ess`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draws: Option<u64>,
+    /// Without a fixed number of draws, chains go on until every identified hyper-parameter, f at points that the
+    /// data visit, and the states have this bulk and tail effective sample size, and an R-hat of at most 1.01.
+    pub ess: u64,
+    /// Time limit; the draws that were made until then are kept.
+    pub budget: Budget,
     /// Particles of the conditional filter.
     pub particles: usize,
     /// Threads; none for one for each core.
@@ -76,7 +85,9 @@ impl Default for Settings {
             seed: 0,
             chains: 4,
             tune: 300,
-            draws: 500,
+            draws: None,
+            ess: 400,
+            budget: Budget::Auto,
             particles: 20,
             threads: None,
             resampling: Resampling::default(),
@@ -102,6 +113,15 @@ impl Settings {
         self.narx || self.start_at == StartAt::Outputs
     }
 
+    /// Time limit of the run, if it has one.
+    pub fn time_limit(&self) -> Option<Duration> {
+        match self.budget {
+            Budget::Auto => self.draws.is_none().then_some(Budget::DEFAULT),
+            Budget::None => None,
+            Budget::Time(time) => Some(time),
+        }
+    }
+
     /// Options of the conditional filter.
     pub fn filter_options(&self) -> FilterOptions {
         FilterOptions { n_particles: self.particles, resampling: self.resampling, proposal: self.proposal }
@@ -122,12 +142,17 @@ impl Settings {
     pub fn check(&self, problem: &Problem) -> Result<(), Error> {
         for (key, value) in [
             ("chains", u64::from(self.chains)),
-            ("draws", self.draws),
+            ("draws", self.draws.unwrap_or(1)),
+            ("ess", self.ess),
             ("start.restarts", u64::from(self.start.restarts)),
         ] {
             if value == 0 {
                 return Err(Error::settings(key, "must be at least one"));
             }
+        }
+        if self.draws.is_none() && self.chains < 2 {
+            let message = "one chain cannot be judged; use at least two, or set draws";
+            return Err(Error::settings("chains", message));
         }
         if self.particles < 2 {
             return Err(Error::settings("particles", "the conditional filter needs at least two"));

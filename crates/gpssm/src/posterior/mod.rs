@@ -78,7 +78,7 @@ pub struct WeightedDraw {
 /// let y: Vec<f64> = (0..20).map(|t| 0.8f64.powi(t)).collect();
 /// let record = Sequence::scalar(&y, None)?;
 /// let problem = Problem::new(Model::observed(1, 0), &Functions::new(), record.into())?;
-/// let settings = Settings { chains: 1, tune: 10, draws: 10, ..Settings::default() };
+/// let settings = Settings { chains: 1, tune: 10, draws: Some(10), ..Settings::default() };
 /// let sink = MemorySink::new();
 /// sample(&problem, &settings, &sink, &|_| true)?;
 ///

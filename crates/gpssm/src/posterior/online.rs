@@ -232,7 +232,7 @@ impl FunctionFilter {
 /// # use gpssm::{Functions, MemorySink, Model, Posterior, Problem, Sequence, Settings, sample};
 /// # let y: Vec<f64> = (0..25).map(|t| (0.5 * f64::from(t)).sin()).collect();
 /// # let problem = Problem::new(Model::observed(1, 0), &Functions::new(), Sequence::scalar(&y, None)?.into())?;
-/// # let settings = Settings { chains: 1, tune: 5, draws: 5, ..Settings::default() };
+/// # let settings = Settings { chains: 1, tune: 5, draws: Some(5), ..Settings::default() };
 /// # let sink = MemorySink::new();
 /// # sample(&problem, &settings, &sink, &|_| true)?;
 /// # let posterior = Posterior::new(&problem, &sink.into_chains())?;

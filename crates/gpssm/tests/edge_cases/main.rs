@@ -21,7 +21,7 @@ fn short() -> Settings {
         seed: 1,
         chains: 1,
         tune: 4,
-        draws: 6,
+        draws: Some(6),
         particles: 5,
         threads: Some(1),
         start: StartSettings { restarts: 2, particles: Some(30) },

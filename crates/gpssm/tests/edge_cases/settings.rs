@@ -3,7 +3,7 @@
 use gpssm::mcmc::StartSettings;
 use gpssm::model::{FunctionSpec, Predictor, SensorSpec, StateSpec, TransitionSpec};
 use gpssm::smc::Proposal;
-use gpssm::{Error, MemorySink, Model, Phase, Progress, Settings, sample};
+use gpssm::{Ended, Error, MemorySink, Model, Phase, Progress, Settings, sample};
 
 use crate::{assert_finite, problem, record, run, short};
 
@@ -16,7 +16,12 @@ fn refused(settings: Settings, expected: &str) {
 #[test]
 fn numbers_that_make_no_run_are_refused() {
     refused(Settings { chains: 0, ..short() }, "settings: chains: must be at least one");
-    refused(Settings { draws: 0, ..short() }, "settings: draws: must be at least one");
+    refused(Settings { draws: Some(0), ..short() }, "settings: draws: must be at least one");
+    refused(Settings { ess: 0, ..short() }, "settings: ess: must be at least one");
+    refused(
+        Settings { chains: 1, draws: None, ..short() },
+        "settings: chains: one chain cannot be judged; use at least two, or set draws",
+    );
     refused(Settings { threads: Some(0), ..short() }, "settings: threads: must be at least one");
     for particles in [0, 1] {
         refused(
@@ -95,5 +100,5 @@ fn restarts_do_not_overflow() {
     let sink = MemorySink::new();
     let go_on = |progress: &Progress| !(progress.phase == Phase::Start && progress.done == 30);
     let report = sample(&problem, &Settings { start, ..short() }, &sink, &go_on).unwrap();
-    assert!(report.cancelled, "the chain started before its 30th restart");
+    assert!(report.ended == Ended::Cancelled, "the chain started before its 30th restart");
 }

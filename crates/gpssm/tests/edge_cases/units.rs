@@ -26,7 +26,7 @@ fn written_in(n_y: usize, y: (f64, f64), u: (f64, f64)) -> Sequence {
 
 fn draws(model: Model, sequence: Sequence) -> (Problem, ChainDraws) {
     let problem = problem(model, sequence).unwrap();
-    let draws = run(&problem, &Settings { draws: 6, ..short() }).unwrap();
+    let draws = run(&problem, &Settings { draws: Some(6), ..short() }).unwrap();
     assert_finite(&draws, "units");
     (problem, draws)
 }

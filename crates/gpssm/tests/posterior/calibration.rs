@@ -68,7 +68,7 @@ fn coverage(n_sets: u64, seed: u64, tune: u64, draws: u64) -> Vec<f64> {
             seed: seed + set,
             chains: 1,
             tune,
-            draws,
+            draws: Some(draws),
             particles: 15,
             threads: Some(1),
             start: StartSettings { particles: Some(200), ..StartSettings::default() },

@@ -107,7 +107,7 @@ fn other_versions_and_broken_sizes_are_refused() {
 #[ignore = "long"]
 fn a_fitted_benchmark_is_distilled() {
     let problem = problem(3);
-    let settings = Settings { seed: 3, chains: 2, tune: 100, draws: 50, ..Settings::default() };
+    let settings = Settings { seed: 3, chains: 2, tune: 100, draws: Some(50), ..Settings::default() };
     let sink = MemorySink::new();
     sample(&problem, &settings, &sink, &|_| true).unwrap();
     let posterior = Posterior::new(&problem, &sink.into_chains()).unwrap();

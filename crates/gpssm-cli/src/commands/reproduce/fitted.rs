@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use gpssm::mcmc::ChainDraws;
-use gpssm::{MemorySink, Problem, Record, prepare, sample};
+use gpssm::{Ended, MemorySink, Problem, Record, prepare, sample};
 use gpssm_io::config::RunFile;
 use gpssm_io::table::Data;
 
@@ -50,10 +50,11 @@ impl Task<'_> {
         let run = file.resolve(&file.config()?, &data)?;
         let problem = prepare(&run.problem, &run.settings)?;
         let sink = MemorySink::new();
-        let monitor = Monitor::new(self.progress_mode, &run.settings, Vec::new(), self.stop);
+        let monitor =
+            Monitor::new(self.progress_mode, &run.settings, run.settings.chains as usize, self.stop);
         let report = sample(&problem, &run.settings, &sink, &|progress| monitor.progress(progress))?;
         monitor.finish();
-        if report.cancelled {
+        if report.ended != Ended::Complete {
             return Err(Failure::stopped("stopped before there was a result"));
         }
         Ok(Fitted { problem, chains: sink.into_chains() })

@@ -10,7 +10,7 @@ use clap::Args;
 use gpssm::diagnostics::{ess_bulk, rhat};
 use gpssm::mcmc::{ChainDraws, ChainReport};
 use gpssm::posterior::Target;
-use gpssm::{ChainPlan, MemorySink, Points, Posterior, Sequence, sample_chains};
+use gpssm::{ChainPlan, Ended, MemorySink, Points, Posterior, Sequence, sample_chains};
 use gpssm_io::config::{Run, RunFile};
 use gpssm_io::table::Data;
 use serde::{Deserialize, Serialize};
@@ -187,15 +187,18 @@ fn make(
     let began = Instant::now();
     let problem = gpssm::prepare(&run.problem, &run.settings)?;
     let sink = MemorySink::new();
-    let cold = || (0..length.chains).map(|chain| ChainPlan { chain, from: None }).collect();
+    let cold = || (0..length.chains).map(|chain| ChainPlan { chain, ..ChainPlan::default() }).collect();
     let plans = row.starts_of.and_then(|other| starts.get(other).cloned()).unwrap_or_else(cold);
     let report = sample_chains(&problem, &run.settings, plans, &sink, &|_| !stop.load(Ordering::Relaxed))?;
-    if report.cancelled {
+    if report.ended != Ended::Complete {
         return Err(Failure::stopped("stopped; the same command goes on with what is there"));
     }
     let seconds = began.elapsed().as_secs_f64();
-    let plan =
-        |chain: ChainReport| ChainPlan { chain: chain.chain, from: chain.start.map(|start| start.state) };
+    let plan = |chain: ChainReport| ChainPlan {
+        chain: chain.chain,
+        from: chain.start.map(|start| start.state),
+        ..ChainPlan::default()
+    };
     starts.insert(row.name, report.chains.into_iter().map(plan).collect());
     let chains = sink.into_chains();
     let smoothing_by_chain: Vec<f64> = chains

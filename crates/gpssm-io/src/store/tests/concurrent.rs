@@ -15,7 +15,7 @@ fn feed_in_threads(
     std::thread::scope(|scope| {
         let rest = |chain: &ResumedChain| {
             let first = chain.warmup + chain.draws + 1;
-            let mut sweeps = first..=settings.tune + settings.draws;
+            let mut sweeps = first..=settings.tune + settings.draws.unwrap();
             sweeps.try_for_each(|sweep| feed(store, problem, settings, chain.chain, sweep))
         };
         let threads: Vec<_> = done.iter().map(|chain| scope.spawn(move || rest(chain))).collect();

@@ -118,7 +118,7 @@ fn a_longer_run_in_two_parts() {
     let problem = problem(2);
     let (short, long) = (settings(2, 3, 6), settings(2, 3, 15));
     fn configured<'a>(problem: &'a Problem, settings: &'a Settings) -> Description<'a> {
-        let configuration = format!("draws = {}", settings.draws);
+        let configuration = format!("draws = {}", settings.draws.unwrap());
         Description { configuration, ..Description::new(problem, settings) }
     }
     let (parts, whole) = (folder.path().join("parts"), folder.path().join("whole"));

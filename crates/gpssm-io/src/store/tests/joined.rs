@@ -23,7 +23,7 @@ fn joined_chains_have_the_bytes_of_one_run() {
     merge_on(&FaultyDisk::sound(), &[a.clone(), b.clone()], &joined).unwrap();
     assert_same(&joined, &snapshot(&reference), "joined");
     // The run can go on from there.
-    let longer = Settings { draws: 12, ..settings.clone() };
+    let longer = Settings { draws: Some(12), ..settings.clone() };
     let description = Description::new(&problem, &longer);
     let resumed = Store::resume_on(Box::new(FaultyDisk::sound()), &joined, &description).unwrap();
     feed_rest(&resumed.store, &problem, &longer, &resumed.chains).unwrap();

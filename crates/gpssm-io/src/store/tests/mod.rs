@@ -48,7 +48,7 @@ fn problem(n_x: usize) -> Problem {
 }
 
 fn settings(chains: u32, tune: u64, draws: u64) -> Settings {
-    Settings { chains, tune, draws, seed: 7, ..Settings::default() }
+    Settings { chains, tune, draws: Some(draws), seed: 7, ..Settings::default() }
 }
 
 /// Numbers in (-1, 1) that depend on all of these.
@@ -111,7 +111,7 @@ fn feed_rest(
     settings: &Settings,
     done: &[ResumedChain],
 ) -> Result<(), gpssm::Error> {
-    let total = settings.tune + settings.draws;
+    let total = settings.tune + settings.draws.unwrap();
     for sweep in 1..=total {
         for chain in done {
             if sweep > chain.warmup + chain.draws {

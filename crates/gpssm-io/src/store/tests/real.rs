@@ -48,8 +48,11 @@ fn a_run_that_was_stopped_and_resumed_leaves_the_bytes_of_an_unbroken_one() {
         }
         drop(store);
         let resumed = Store::resume_on(Box::new(FaultyDisk::sound()), &path, &description).unwrap();
-        let plans =
-            resumed.chains.into_iter().map(|chain| ChainPlan { chain: chain.chain, from: chain.state });
+        let plans = resumed.chains.into_iter().map(|chain| ChainPlan {
+            chain: chain.chain,
+            from: chain.state,
+            ..ChainPlan::default()
+        });
         sample_chains(&problem, &settings, plans.collect(), &resumed.store, &|_| true).unwrap();
         assert_same(&path, &expected, &format!("stopped after {stop}"));
     }

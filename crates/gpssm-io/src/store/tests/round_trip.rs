@@ -11,7 +11,7 @@ use super::*;
 fn in_memory(problem: &Problem, settings: &Settings) -> Vec<ChainDraws> {
     let sink = MemorySink::new();
     for chain in 0..settings.chains {
-        for sweep in 1..=settings.tune + settings.draws {
+        for sweep in 1..=settings.tune + settings.draws.unwrap() {
             feed(&sink, problem, settings, chain, sweep).unwrap();
         }
     }
@@ -134,7 +134,7 @@ fn another_run_is_not_resumed() {
     assert!(message(&problem, &seed, &|_| {}).ends_with("another run: its seed is 7, not 8"));
     let tune = Settings { tune: 3, ..settings.clone() };
     assert!(message(&problem, &tune, &|_| {}).ends_with("its tuning_steps is 2, not 3"));
-    let fewer = Settings { draws: 3, ..settings.clone() };
+    let fewer = Settings { draws: Some(3), ..settings.clone() };
     assert!(message(&problem, &fewer, &|_| {}).contains("it has 4 draws, more than 3"));
     assert!(
         message(&problem, &settings, &|d| d.time[1][2] = 7.0)

@@ -197,7 +197,7 @@ mod tests {
             ..Model::observed(1, 1)
         };
         model.states[0].transition = TransitionSpec::Gp { kernel, mean: FunctionSpec::Identity };
-        let settings = Settings { chains: 1, tune: 3, draws: 5, narx: true, ..Settings::default() };
+        let settings = Settings { chains: 1, tune: 3, draws: Some(5), narx: true, ..Settings::default() };
         let fitted = |presample: usize, from: usize| {
             let record = Sequence::scalar(&y[from..], Some(&u[from..])).unwrap().into();
             let model = Model { presample, ..model.clone() };

@@ -1,21 +1,27 @@
-//! Convergence of a run: summaries of every unknown quantity, and warnings.
+//! Convergence of a run: the verdict, summaries of every unknown quantity, and warnings.
 //!
-//! R-hat and effective sample sizes are judged on hyper-parameters, on the log density and on the oriented
-//! states. A long record is looked at in [`MAX_TIMES`] places.
+//! - [`Verdict`]: whether all that is identified has converged; used to end runs, by summaries, reports and Python
+//! - [`assess`]: the verdict with summaries and warnings in words
+//! - `identified`, `quantities`: what is judged, and what is not
+
+mod identified;
+mod quantities;
+mod verdict;
 
 use std::fmt;
 
+use self::identified::Identified;
+pub use self::quantities::Quantity;
+pub(crate) use self::verdict::Judge;
+pub use self::verdict::{Judged, R_HAT_LIMIT, Verdict};
 use crate::diagnostics::{Summary, UpdateRate, ess_bulk, rhat, summarise};
+use crate::mcmc::settings::Settings;
 use crate::mcmc::sink::ChainDraws;
 use crate::mcmc::sweep::SweepInfo;
 use crate::model::compile::Problem;
 
-/// R-hat above which chains are said to disagree on a hyper-parameter.
-pub const R_HAT_LIMIT: f64 = 1.05;
-/// The same for states, of which there are many.
+/// R-hat above which chains are said to disagree on states, which are looked at in every row.
 pub const STATE_R_HAT_LIMIT: f64 = 1.1;
-/// Effective draws below which an estimate is said to be rough.
-pub const ESS_LIMIT: f64 = 100.0;
 /// Part of the sweeps below which a state is said to change rarely.
 pub const UPDATE_LIMIT: f64 = 0.02;
 /// Times of a sequence at which states are looked at.
@@ -58,6 +64,8 @@ pub struct Assessment {
     pub sequences: Vec<SequenceAssessment>,
     /// Counts of all draws.
     pub totals: SweepInfo,
+    /// Whether all that is identified has converged.
+    pub verdict: Verdict,
     /// Warnings.
     pub warnings: Vec<Warning>,
 }
@@ -77,16 +85,10 @@ pub enum Warning {
     },
     /// One chain cannot be compared with others.
     OneChain,
-    /// Chains disagree on hyper-parameters.
-    Parameters {
-        /// Names and R-hat, the worst first.
-        worst: Vec<(String, f64)>,
-    },
-    /// Chains disagree on their log density: they found different solutions.
-    LogJoint {
-        /// R-hat.
-        r_hat: f64,
-    },
+    /// Each chain is steady, but they are at different places: they found different solutions.
+    Apart(Box<Verdict>),
+    /// Too few draws for what is asked of them.
+    Slow(Box<Verdict>),
     /// Chains disagree on states.
     States {
         /// State.
@@ -97,11 +99,6 @@ pub enum Warning {
         stretches: Vec<(usize, usize)>,
         /// Largest R-hat.
         r_hat: f64,
-    },
-    /// Too few effective draws of hyper-parameters.
-    Rough {
-        /// Names and effective sample sizes, the worst first.
-        worst: Vec<(String, f64)>,
     },
     /// States that rarely change.
     Stuck {
@@ -123,17 +120,30 @@ pub enum Warning {
     },
 }
 
-/// Names of rows in messages.
-pub struct RowNames<'a> {
+/// Names in messages.
+pub struct Wording<'a> {
     /// Time of each row, by sequence; empty for row numbers.
     pub time: &'a [Vec<f64>],
     /// Label of each sequence; empty for numbers.
     pub sequences: &'a [String],
+    /// How more draws are asked for, such as a command line.
+    pub resume: &'a str,
 }
 
-impl RowNames<'_> {
-    /// Row numbers.
-    pub const ROWS: RowNames<'static> = RowNames { time: &[], sequences: &[] };
+impl Wording<'_> {
+    /// Row numbers, and nothing that is known of who asks.
+    pub const ROWS: Wording<'static> =
+        Wording { time: &[], sequences: &[], resume: "a resumed run with a larger budget" };
+
+    /// A row of a sequence, both from 0.
+    pub(crate) fn place(&self, (sequence, row): (usize, usize)) -> String {
+        let which = match (sequence, self.sequences.get(sequence)) {
+            (_, Some(label)) if self.sequences.len() > 1 => format!(" of sequence {label}"),
+            (1.., None) => format!(" of sequence {}", sequence + 1),
+            _ => String::new(),
+        };
+        format!("t = {}{which}", self.row(sequence, row))
+    }
 
     fn row(&self, sequence: usize, row: usize) -> String {
         let time = self.time.get(sequence).and_then(|time| time.get(row));
@@ -165,49 +175,48 @@ impl RowNames<'_> {
     }
 }
 
-fn named(worst: &[(String, f64)], digits: usize) -> String {
-    const SHOWN: usize = 5;
-    let mut parts: Vec<String> =
-        worst.iter().take(SHOWN).map(|(name, value)| format!("{name} ({value:.digits$})")).collect();
-    if worst.len() > SHOWN {
-        parts.push(format!("and {} more", worst.len() - SHOWN));
-    }
-    parts.join(", ")
-}
-
 impl Warning {
     /// The warning as one line of text.
-    pub fn describe(&self, names: &RowNames) -> String {
+    pub fn describe(&self, wording: &Wording) -> String {
         match self {
             Self::TooShort { draws } => {
-                format!("The shortest chain has {draws} draws, too few for any diagnostic. Resume the run.")
+                format!(
+                    "The shortest chain has {draws} draws, too few for any diagnostic. Continue with: {}",
+                    wording.resume
+                )
             }
             Self::Unequal { common } => format!(
-                "The chains have different lengths; diagnostics use the first {common} draws of each. Resume the run."
+                "The chains have different lengths; diagnostics use the first {common} draws of each. Continue with: {}",
+                wording.resume
             ),
             Self::OneChain => {
                 "There is only one chain, so convergence cannot be checked. Run at least four.".into()
             }
-            Self::Parameters { worst } => {
-                format!("The chains disagree on {} (R-hat above {R_HAT_LIMIT}). Run longer.", named(worst, 2))
-            }
-            Self::LogJoint { r_hat } => format!(
-                "The chains found different solutions (R-hat of the log density {r_hat:.2}). Run longer, or use more \
-                 restarts or particles."
+            Self::Apart(verdict) => format!(
+                "The chains found different solutions: {}. More draws will not help; fit again with more restarts: \
+                 sampler.start.restarts = 256.",
+                verdict.describe_worst(wording)
             ),
-            Self::States { state, sequence, stretches, r_hat } => format!(
-                "The chains disagree on {state} at {} (R-hat up to {r_hat:.2}).",
-                names.stretches(*sequence, stretches)
-            ),
-            Self::Rough { worst } => {
+            Self::Slow(verdict) => {
+                let factor = verdict.factor().filter(|factor| *factor > 1.0);
+                let more = factor.map_or_else(String::new, |factor| match factor.ceil() {
+                    ..2.5 => "About twice as many draws are needed. ".into(),
+                    factor @ ..1000.0 => format!("About {factor:.0} times as many draws are needed. "),
+                    _ => "More than 1000 times as many draws are needed. ".into(),
+                });
                 format!(
-                    "Low effective sample size of {} (below {ESS_LIMIT:.0}). Run longer.",
-                    named(worst, 0)
+                    "Not converged: {}. {more}Continue with: {}",
+                    verdict.describe_worst(wording),
+                    wording.resume
                 )
             }
+            Self::States { state, sequence, stretches, r_hat } => format!(
+                "The chains disagree on {state} at {} (R-hat up to {r_hat:.2}).",
+                wording.stretches(*sequence, stretches)
+            ),
             Self::Stuck { sequence, stretches, rate } => format!(
-                "The states at {} rarely change (in {:.1} % of the sweeps at worst). Use more particles.",
-                names.stretches(*sequence, stretches),
+                "The states at {} rarely change (in {:.1} % of the sweeps at worst). Use more particles (sampler.particles).",
+                wording.stretches(*sequence, stretches),
                 100.0 * rate
             ),
             Self::Numerical { what, count, meaning } => format!("{what} {count} times. {meaning}"),
@@ -217,12 +226,12 @@ impl Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.describe(&RowNames::ROWS))
+        formatter.write_str(&self.describe(&Wording::ROWS))
     }
 }
 
 /// Judges a run. `level` is the probability of the equal-tailed intervals.
-pub fn assess(problem: &Problem, chains: &[ChainDraws], level: f64) -> Assessment {
+pub fn assess(problem: &Problem, settings: &Settings, chains: &[ChainDraws], level: f64) -> Assessment {
     let draws: Vec<usize> = chains.iter().map(|chain| chain.theta.len()).collect();
     let common = draws.iter().copied().min().unwrap_or(0);
     let table = problem.table();
@@ -241,10 +250,20 @@ pub fn assess(problem: &Problem, chains: &[ChainDraws], level: f64) -> Assessmen
         (0..problem.sequences().len()).map(|s| assess_sequence(problem, chains, common, s)).collect();
     let mut totals = SweepInfo::default();
     chains.iter().flat_map(|chain| &chain.info).for_each(|info| totals.add(info));
-    let mut convergence =
-        Assessment { draws, parameters, log_joint, sequences, totals, warnings: Vec::new() };
-    convergence.warnings = warnings(problem, &convergence, common);
-    convergence
+    let verdict = verdict(problem, settings, chains);
+    let mut found =
+        Assessment { draws, parameters, log_joint, sequences, totals, verdict, warnings: Vec::new() };
+    found.warnings = warnings(problem, &found, common);
+    found
+}
+
+/// The verdict on the draws that all chains have.
+pub fn verdict(problem: &Problem, settings: &Settings, chains: &[ChainDraws]) -> Verdict {
+    let common = chains.iter().map(|chain| chain.theta.len()).min().unwrap_or(0);
+    let numbers: Vec<u32> = (0..chains.len() as u32).collect();
+    let judge = Judge::new(problem, settings, &numbers);
+    judge.take_all(numbers.iter().copied().zip(chains));
+    judge.verdict(common)
 }
 
 fn slices(columns: &[Vec<f64>]) -> Vec<&[f64]> {
@@ -290,29 +309,24 @@ fn warnings(problem: &Problem, found: &Assessment, common: usize) -> Vec<Warning
         warnings.push(Warning::TooShort { draws: common });
         return warnings;
     }
-    if found.draws.iter().any(|&n| n != common) {
+    // A run whose time was up has chains that differ by a few draws.
+    if found.draws.iter().any(|&n| 10 * common < 9 * n) {
         warnings.push(Warning::Unequal { common });
     }
     if found.draws.len() == 1 {
         warnings.push(Warning::OneChain);
     }
-    let learned = || found.parameters.iter().filter(|parameter| !parameter.fixed);
-    let mut worst: Vec<(String, f64)> = learned()
-        .filter_map(|p| Some((p.name.clone(), p.summary.r_hat?)))
-        .filter(|(_, r_hat)| *r_hat > R_HAT_LIMIT)
-        .collect();
-    worst.sort_by(|a, b| b.1.total_cmp(&a.1));
-    if !worst.is_empty() {
-        warnings.push(Warning::Parameters { worst });
+    let verdict = &found.verdict;
+    if found.draws.len() > 1 && !verdict.is_good() {
+        let verdict = Box::new(verdict.clone());
+        warnings.push(if verdict.apart { Warning::Apart(verdict) } else { Warning::Slow(verdict) });
     }
-    if let Some(r_hat) = found.log_joint.r_hat.filter(|r_hat| *r_hat > STATE_R_HAT_LIMIT) {
-        warnings.push(Warning::LogJoint { r_hat });
-    }
+    let identified = Identified::new(problem).states;
     let n_x = problem.n_x();
     let names = problem.model().state_names();
     let several = found.sequences.len() > 1;
     for (s, sequence) in found.sequences.iter().enumerate() {
-        for d in 0..n_x {
+        for d in (0..n_x).filter(|d| identified[*d]) {
             let bad = |i: usize| sequence.r_hat[i * n_x + d].filter(|r_hat| *r_hat > STATE_R_HAT_LIMIT);
             let stretches = stretches(&sequence.rows, |i| bad(i).is_some());
             if !stretches.is_empty() {
@@ -321,14 +335,6 @@ fn warnings(problem: &Problem, found: &Assessment, common: usize) -> Vec<Warning
                 warnings.push(Warning::States { state, sequence: several.then_some(s), stretches, r_hat });
             }
         }
-    }
-    let mut worst: Vec<(String, f64)> = learned()
-        .filter_map(|p| Some((p.name.clone(), p.summary.ess_bulk?)))
-        .filter(|(_, ess)| *ess < ESS_LIMIT)
-        .collect();
-    worst.sort_by(|a, b| a.1.total_cmp(&b.1));
-    if !worst.is_empty() {
-        warnings.push(Warning::Rough { worst });
     }
     for (s, sequence) in found.sequences.iter().enumerate() {
         let rows: Vec<usize> = (0..sequence.update_rate.len()).collect();
@@ -390,8 +396,12 @@ mod tests {
     use super::*;
     use crate::{Functions, Model, Sequence};
 
-    /// Two chains of four rows; in the second one states of rows 1 and 2 lie elsewhere.
-    fn chains(shift: f64) -> (Problem, Vec<ChainDraws>) {
+    fn settings() -> Settings {
+        Settings { ess: 300, ..Settings::default() }
+    }
+
+    /// Two chains of four rows; in the second one states of rows 1 and 2 lie elsewhere, and the last row may be held.
+    fn chains(shift: f64, held: bool) -> (Problem, Vec<ChainDraws>) {
         let sequence = Sequence::scalar(&[0.0, 1.0, -1.0, 0.5], None).unwrap();
         let problem = Problem::new(Model::observed(1, 0), &Functions::new(), sequence.into()).unwrap();
         let n = problem.table().len();
@@ -409,7 +419,9 @@ mod tests {
                     let mut path: Vec<f64> = (0..4).map(|_| uniform()).collect();
                     path[1] += shift * f64::from(chain);
                     path[2] += shift * f64::from(chain);
-                    path[3] = 0.25;
+                    if held {
+                        path[3] = 0.25;
+                    }
                     draws.paths.push(vec![path]);
                     draws.info.push(SweepInfo { log_joint: uniform(), ..SweepInfo::default() });
                 }
@@ -420,36 +432,61 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_never_moves_is_named_and_the_rest_is_quiet() {
-        let (problem, chains) = chains(0.0);
-        let found = assess(&problem, &chains, 0.9);
-        let [Warning::Stuck { stretches, rate, sequence: None }] = &found.warnings[..] else {
+    fn independent_draws_are_good_if_there_are_enough_of_them() {
+        let (problem, chains) = chains(0.0, false);
+        let found = assess(&problem, &settings(), &chains, 0.9);
+        assert_eq!(found.warnings, []);
+        assert!(found.verdict.is_good() && found.verdict.n_bad() == 0 && found.verdict.excluded.is_empty());
+        // Each learned parameter, four states, and f where three transitions begin.
+        let n_learned = found.parameters.iter().filter(|parameter| !parameter.fixed).count();
+        assert_eq!(found.verdict.judged.len(), n_learned + 4 + 3);
+        let more = Settings { ess: 5_000, ..settings() };
+        let found = assess(&problem, &more, &chains, 0.9);
+        let [Warning::Slow(verdict)] = &found.warnings[..] else { panic!("{:?}", found.warnings) };
+        assert!(!verdict.is_good() && !verdict.apart);
+        let words = found.warnings[0].to_string();
+        assert!(words.starts_with("Not converged: ") && words.contains("target 5000"), "{words}");
+        assert!(words.ends_with("Continue with: a resumed run with a larger budget"), "{words}");
+    }
+
+    #[test]
+    fn a_state_that_never_moves_is_named_and_is_no_pass() {
+        let (problem, chains) = chains(0.0, true);
+        let found = assess(&problem, &settings(), &chains, 0.9);
+        let [Warning::Slow(verdict), Warning::Stuck { stretches, rate, sequence: None }] =
+            &found.warnings[..]
+        else {
             panic!("{:?}", found.warnings)
         };
+        let worst = verdict.worst_r_hat().unwrap();
+        assert_eq!(worst.quantity, Quantity::State { name: "x".into(), at: (0, 3) });
+        assert_eq!((worst.r_hat, verdict.n_bad()), (None, 1));
         assert_eq!((stretches.as_slice(), *rate), ([(3, 3)].as_slice(), 0.0));
         assert_eq!(found.sequences[0].update_rate, [1.0, 1.0, 1.0, 0.0]);
     }
 
     #[test]
     fn chains_that_disagree_are_named_with_their_times() {
-        let (problem, chains) = chains(3.0);
-        let found = assess(&problem, &chains, 0.9);
+        let (problem, chains) = chains(3.0, false);
+        let found = assess(&problem, &settings(), &chains, 0.9);
         let times = [vec![10.0, 10.5, 11.0, 11.5]];
-        let names = RowNames { time: &times, sequences: &[] };
+        let names = Wording { time: &times, sequences: &[], resume: "more" };
         let words: Vec<String> = found.warnings.iter().map(|warning| warning.describe(&names)).collect();
-        assert!(words[0].starts_with("The chains disagree on x at t = 10.5..11 (R-hat up to "), "{words:?}");
+        assert!(words[0].starts_with("The chains found different solutions: "), "{words:?}");
+        assert!(words[0].contains("(x at t = 1") && words[0].contains("sampler.start.restarts"), "{words:?}");
+        assert!(words[1].starts_with("The chains disagree on x at t = 10.5..11 (R-hat up to "), "{words:?}");
     }
 
     #[test]
     fn chains_of_unequal_length_are_judged_on_what_they_share() {
-        let (problem, mut chains) = chains(0.0);
+        let (problem, mut chains) = chains(0.0, true);
         chains[1].theta.truncate(100);
         chains[1].paths.truncate(100);
         chains[1].info.truncate(100);
-        let found = assess(&problem, &chains, 0.9);
+        let found = assess(&problem, &settings(), &chains, 0.9);
         assert!(found.warnings.contains(&Warning::Unequal { common: 100 }));
         chains[1] = ChainDraws::default();
-        let found = assess(&problem, &chains, 0.9);
+        let found = assess(&problem, &settings(), &chains, 0.9);
         assert_eq!(found.warnings, [Warning::TooShort { draws: 0 }]);
     }
 
