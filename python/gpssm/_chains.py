@@ -18,7 +18,6 @@ from ._settings import Sampler
 from ._types import Floats
 from .model import Model
 
-
 Looked = Callable[[int, float | None, str, float | None, str, int | None], None]
 """Takes what a look found: draws, smallest ESS and its name, largest R-hat and its name, draws expected in all."""
 
@@ -157,8 +156,8 @@ def run_in(
 ) -> Outcome:
     """Run each chain of a job on a worker of an executor.
 
-    A chain whose worker is lost is handed out again; as chains are pure functions, that changes no draw. A run without a
-    fixed number of draws goes from one look at all chains to the next, as in one process.
+    A chain whose worker is lost is handed out again; as chains are pure functions, that changes no draw. A run
+    without a fixed number of draws goes from one look at all chains to the next, as in one process.
     """
     problem = job.model._problem(job.data, job.sampler)
     if job.basis is None:

@@ -96,8 +96,8 @@ def fit(
         Sample until every identified hyper-parameter, f at visited points and the states have this bulk and tail
         effective sample size (400) and R-hat 1.01; see ``result.convergence``.
     budget : str or float, optional
-        Time limit of the sampling, such as ``"90s"``, ``"10m"``, ``"1h30m"`` or ``"none"``, or seconds; 10 minutes by
-        default, none with `draws`. The draws so far are kept, and ``result.resume()`` continues.
+        Time limit of the sampling, such as ``"90s"``, ``"10m"``, ``"1h30m"`` or ``"none"``, or seconds; 10 minutes
+        by default, none with `draws`. The draws so far are kept, and ``result.resume()`` continues.
     draws : int, optional
         A fixed number of draws of each chain, in place of `ess`.
     tune, chains : int, optional
@@ -175,7 +175,15 @@ def fit(
         presample=presample,
     )
     model = _model(model, given)
-    own: dict[str, object] = {"ess": ess, "budget": budget, "draws": draws, "tune": tune, "chains": chains, "threads": threads, "seed": seed}
+    own: dict[str, object] = {
+        "ess": ess,
+        "budget": budget,
+        "draws": draws,
+        "tune": tune,
+        "chains": chains,
+        "threads": threads,
+        "seed": seed,
+    }
     own |= {"particles": particles, "resampling": resampling, "proposal": proposal, "max_memory_mb": max_memory_mb}
     own |= {"start_at": start_at, "narx": narx}
     if restarts is not None:
@@ -284,7 +292,11 @@ def go_on(
     settings["budget"] = "auto" if budget is None else budget_text(budget)
     lengths = {chain.chain: len(chain.draws) for chain in result.chains}
     wanted = settings.get("draws")
-    if wanted is not None and draws is None and all(lengths.get(k, 0) >= wanted for k in range(settings["chains"])):
+    if (
+        wanted is not None
+        and draws is None
+        and all(lengths.get(k, 0) >= wanted for k in range(settings["chains"]))
+    ):
         wanted = settings["draws"] = 2 * wanted
     if wanted is not None and max(lengths.values(), default=0) > wanted:
         raise ValueError(f"draws: there are {max(lengths.values())} already; ask for more than that in all")

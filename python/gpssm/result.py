@@ -273,10 +273,10 @@ class Result(Forecasts, Filters, Scores, Smaller):
     def convergence(self) -> pd.DataFrame:
         """R-hat and effective sample sizes of all that `converged` looks at.
 
-        Hyper-parameters, states at some twenty rows, and the mean of f given each draw at points that the data visit.
-        What the data do not determine (the sign, scale and rotation of hidden states) is left out and listed in
-        ``result.convergence.attrs["not_identified"]``; f along the sampled paths and the means of the outputs take its
-        place.
+        Hyper-parameters, states at some twenty rows, and the mean of f given each draw at points that the data
+        visit. What the data do not determine (sign, scale and rotation of hidden states) is left out and listed
+        in ``result.convergence.attrs["not_identified"]``; f along the sampled paths and the means of the outputs
+        take its place.
 
         Examples
         --------
@@ -498,7 +498,9 @@ def open(path: str | Path, model: Model | None = None) -> Result:
     chains = [Chain._from_core({**chain, "start_log_marginal_likelihood": None}) for chain in found["chains"]]
     model = stored if model is None else model._settled({}, stored.calibration)
     full = json.loads(model._problem(data, stored.sampler).settings)
-    ended: Ended = "complete" if _is_complete([len(chain.draws) for chain in chains], full.get("draws")) else "interrupted"
+    ended: Ended = (
+        "complete" if _is_complete([len(chain.draws) for chain in chains], full.get("draws")) else "interrupted"
+    )
     result = Result(model, data, full, chains, basis=found["basis"], ended=ended)
     result.path = Path(path)
     result.save_warmup = True

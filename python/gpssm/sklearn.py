@@ -38,7 +38,7 @@ class GPSSM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     states, kernel, mean, sensor, parameters, dynamics, lags
         Parts of the model, see `gpssm.Model`.
-    draws, tune, chains, seed, particles, restarts, threads
+    ess, budget, draws, tune, chains, seed, particles, restarts, threads
         Settings, see `gpssm.fit`.
     paths : int
         Number of simulated paths of a prediction.
@@ -77,6 +77,8 @@ class GPSSM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         parameters: Mapping[str, PriorLike] | None = None,
         dynamics: BasisLike | None = None,
         lags: int | None = None,
+        ess: int | None = None,
+        budget: str | float | None = None,
         draws: int | None = None,
         tune: int | None = None,
         chains: int | None = None,
@@ -95,6 +97,8 @@ class GPSSM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.parameters = parameters
         self.dynamics = dynamics
         self.lags = lags
+        self.ess = ess
+        self.budget = budget
         self.draws = draws
         self.tune = tune
         self.chains = chains

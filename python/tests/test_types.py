@@ -18,7 +18,7 @@ result = gpssm.fit([y, y], [u, u], model=model, draws=3, progress_bar=False)
 other = gpssm.fit(y.tolist(), states=[gpssm.Gp(), gpssm.Lag("x1")], process_noise=gpssm.OnVariance("gamma(2, 1)"))
 run = result.simulate(u, y=y, n_init=3, initial=("last", 0))
 plot.intervals(run, y)
-noise: float = result.sampler["draws"] + other.chains[0].draws.theta[0, 0]
+noise: float = result.sampler["ess"] + other.chains[0].draws.theta[0, 0]
 names: list[str] = result.state_names + result.warnings
 several = gpssm.fit_many([(y, u), (y, u)], threads=2, lags=1)
 """

@@ -130,7 +130,7 @@ fn a_run_that_was_stopped_ends_like_an_unbroken_one() {
 }
 
 #[test]
-fn a_budget_keeps_the_draws_and_chains_of_nearly_equal_length() {
+fn a_budget_ends_a_run_and_keeps_its_draws() {
     let problem = problem();
     let endless = Settings { ess: 1 << 40, budget: Budget::Time(Duration::from_millis(300)), ..settings(2) };
     let sink = MemorySink::new();

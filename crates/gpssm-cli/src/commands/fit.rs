@@ -124,7 +124,8 @@ pub fn go(fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Result<u8, 
         println!("{:#}", summary::as_json(&loaded, &found));
     } else if !verbosity.quiet {
         print!("{}", summary::as_text(&loaded, &found, 0.9));
-        println!("\n{0} in {1}. Figures: gpssm report {0}", path.display(), clock(seconds));
+        let why = if ended == Ended::Budget { "The budget ended. " } else { "" };
+        println!("\n{why}{0} in {1}. Figures: gpssm report {0}", path.display(), clock(seconds));
     }
     Ok(0)
 }
