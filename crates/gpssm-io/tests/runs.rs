@@ -269,14 +269,15 @@ fn a_run_is_described() {
         "the data do not determine the sign of x2; draws are reported such that x2 raises x1",
         "f1.se.ell[u1]",
         "[level/u]",
-        "4 chains, each with 300 warm-up sweeps and 500 draws",
+        "4 chains, each with 300 warm-up sweeps, then draws until all that is identified has ESS 400 and R-hat 1.01",
+        "time limit: 10 min (--budget)",
         "20 particles, seed 0, 2 threads",
         "memory: about ",
         "store: at most ",
-        "time: about 6.67 min (250 ms per sweep)",
+        "time: at least about 4.58 min, about 900 draws of each chain in 10 min (250 ms per sweep)",
     ] {
         assert!(text.contains(line), "no \"{line}\" in\n{text}");
     }
     assert_eq!(store_bytes(&run, 500), 800 * 4 * 8 * (24 * 2 + run.problem.table().len() as u64 + 16));
-    assert!(!describe(&run, &data, None).contains("time: about"));
+    assert!(!describe(&run, &data, None).contains("per sweep"));
 }
