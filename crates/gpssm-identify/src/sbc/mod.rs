@@ -127,7 +127,7 @@ impl Sbc {
             chains: 1,
             threads: Some(1),
             seed: options.seed,
-            draws: u64::from(options.draws) * options.thin,
+            draws: Some(u64::from(options.draws) * options.thin),
             ..settings.clone()
         };
         settings.check(problem)?;
@@ -158,10 +158,10 @@ impl Sbc {
     pub fn rank(&self, index: u64, truth: PriorSample, stop: &AtomicBool) -> Result<Option<SbcRun>, Error> {
         let problem = self.fitted(index, &truth)?;
         let sink = Thinned { thin: self.options.thin, kept: Mutex::default() };
-        let plan = ChainPlan { chain: index as u32, from: None };
+        let plan = ChainPlan { chain: index as u32, ..ChainPlan::default() };
         let keep_going = |_: &gpssm::Progress| !stop.load(Ordering::Relaxed);
         let report = sample_chains(&problem, &self.settings, vec![plan], &sink, &keep_going)?;
-        if report.cancelled {
+        if report.ended != gpssm::Ended::Complete {
             return Ok(None);
         }
         let kept = sink.kept.into_inner().unwrap_or_else(PoisonError::into_inner);
