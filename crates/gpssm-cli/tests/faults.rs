@@ -82,8 +82,7 @@ fn a_run_that_is_killed_again_and_again_ends_with_the_same_bytes() {
 const LINEAR: &str = "[data]\nfile = 'data.csv'\ny = 'y'\n[model]\nfunction = '0.7*x1'\nprocess_noise = 0.5\n\
                       [sampler]\nchains = 3\ntune = 30\ness = 200\nseed = 2\nstart = { restarts = 2, particles = 40 }\n";
 
-/// Where a run ends that goes on until it is good depends on nothing but the model and the seed. Seen to fail: a rule that
-/// forgets on resumption that the last look was good.
+/// Where a run ends that goes on until it is good depends on nothing but the model and the seed.
 #[test]
 fn a_run_until_it_is_good_ends_with_the_same_bytes_after_kills_and_budgets() {
     let folder = folder_with_data(30);
