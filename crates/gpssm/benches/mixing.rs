@@ -1,13 +1,12 @@
 //! How well chains mix: autocorrelation times, effective draws per CPU second and R-hat of cold chains, with moves switched off.
 //!
 //! ```text
-//! cargo bench --bench mixing -- [--case NAME,...] [--off MOVE,...] [--off all] [--on MOVE,...]
+//! cargo bench --bench mixing -- [--case NAME,...] [--off MOVE,...] [--off all]
 //!     [--tune N] [--draws N] [--chains N] [--particles N] [--threads N] [--seed N]
 //!     [--data FOLDER] [--save FILE] [--compare FILE]
 //! ```
 //!
-//! `--off all` measures every case with the default moves and then without each of them in turn; `--on` adds moves that are not
-//! made by default. Judged are the logarithm of each learned hyper-parameter, the mean of f given each draw at 20 points that
+//! `--off all` measures every case with all moves and then without each of them in turn. Judged are the logarithm of each learned hyper-parameter, the mean of f given each draw at 20 points that
 //! the first chain visits, and the states at 20 times; for f and x the worst of them stands in the table. The time is that of the
 //! sweeps after the warm-up. `--save` writes one JSON line for each row, `--compare` prints the table beside such a file.
 //! Paths are relative to the project's root.
@@ -62,7 +61,7 @@ impl Sink for TimedSink {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Row {
     case: String,
-    /// Moves that differ from the default: `-signs`, `+path_and_noise`.
+    /// Moves that are left out: `-signs`.
     moves: String,
     quantity: String,
     /// Autocorrelation time in sweeps.
@@ -78,7 +77,6 @@ struct Plan {
     data: PathBuf,
     cases: Vec<String>,
     off: Vec<String>,
-    on: Vec<String>,
     save: Option<PathBuf>,
     compare: Option<PathBuf>,
     settings: Settings,
@@ -114,7 +112,6 @@ impl Plan {
             data: take("--data").map_or_else(|| path("../shared/data".into()), path),
             cases: list(take("--case")),
             off: list(take("--off")),
-            on: list(take("--on")),
             save: take("--save").map(path),
             compare: take("--compare").map(path),
             settings,
@@ -128,7 +125,7 @@ impl Plan {
             return Err(format!("--case {name}: there are {}", all.join(", ")));
         }
         let known = |name: &String| name == "all" || moves::ALL.iter().any(|step| step.name() == name);
-        if let Some(name) = plan.off.iter().chain(&plan.on).find(|name| !known(name)) {
+        if let Some(name) = plan.off.iter().find(|name| !known(name)) {
             let all: Vec<&str> = moves::ALL.iter().map(|step| step.name()).collect();
             return Err(format!("no move {name}: there are {}", all.join(", ")));
         }
@@ -137,11 +134,8 @@ impl Plan {
 
     /// The moves of a problem, as they are asked for.
     fn moves(&self, problem: &Problem) -> Vec<&'static dyn Move> {
-        let on = |step: &&&dyn Move| {
-            (step.by_default() || self.on.iter().any(|name| name == step.name()))
-                && !self.off.iter().any(|name| name == step.name())
-                && step.applies(problem)
-        };
+        let on =
+            |step: &&&dyn Move| !self.off.iter().any(|name| name == step.name()) && step.applies(problem);
         moves::ALL.iter().filter(on).copied().collect()
     }
 
@@ -158,17 +152,11 @@ impl Plan {
         variants
     }
 
-    /// How these moves differ from the default.
+    /// The moves that are left out.
     fn label(problem: &Problem, moves: &[&dyn Move]) -> String {
-        let difference = |step: &&dyn Move| {
-            let on = moves.iter().any(|made| made.name() == step.name());
-            match (step.applies(problem) && step.by_default(), on) {
-                (true, false) => Some(format!("-{}", step.name())),
-                (false, true) => Some(format!("+{}", step.name())),
-                _ => None,
-            }
-        };
-        moves::ALL.iter().filter_map(difference).collect::<Vec<_>>().join(" ")
+        let is_off =
+            |step: &&&dyn Move| step.applies(problem) && moves.iter().all(|made| made.name() != step.name());
+        moves::ALL.iter().filter(is_off).map(|step| format!("-{}", step.name())).collect::<Vec<_>>().join(" ")
     }
 
     fn run(&self, case: &Case, problem: &Problem, moves: &[&dyn Move]) -> Result<Vec<Row>, Error> {

@@ -102,9 +102,12 @@ fn a_continued_chain_is_the_unbroken_one() {
         let mut chain = Chain::new(&problem, options, 42, 0, state);
         for (phase, expected) in &states[from + 1..] {
             if *phase == Phase::Sample {
-                chain.state.widths.iter_mut().for_each(|width| width.freeze());
+                chain.freeze();
             }
             let _ = chain.sweep();
+            if *phase == Phase::Tune {
+                chain.adapt();
+            }
             assert_eq!(number(&chain.state), number(expected), "from {from}, sweep {}", expected.sweep);
         }
     }

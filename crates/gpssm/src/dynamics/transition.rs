@@ -221,33 +221,6 @@ impl Transition {
         design(&self.kernels_of(dims), choice, noise)
     }
 
-    /// log p(x_{1:T} | x_0, w) of one of [`Self::blocks`], where weights were drawn or the function is known.
-    pub(crate) fn log_density_given_weights(
-        &self,
-        b: usize,
-        dims: &[usize],
-        pairs: &Pairs,
-    ) -> Result<f64, NotPositiveDefinite> {
-        let (p, noise) = (dims.len(), self.noise_of(dims));
-        let mut residuals = pairs.select(dims);
-        let mut factors = noise.clone();
-        match &self.prior {
-            FunctionPrior::Sampled(choice, weights) if !self.is_known(dims) => {
-                let design = self.design_of(dims, choice, noise)?;
-                let (mut f, mut extra) = (Vec::new(), Vec::new());
-                design.values(&pairs.points, &weights[b], &mut f, &mut extra);
-                residuals.iter_mut().zip(&f).for_each(|(residual, f)| *residual -= f);
-                design.noise_factors(&extra, &mut factors)?;
-            }
-            _ if small::cholesky(&mut factors, p) => {}
-            _ => return Err(NotPositiveDefinite { order: p, index: 0 }),
-        }
-        let factor =
-            |i: usize| if factors.len() == p * p { &factors[..] } else { &factors[i * p * p..][..p * p] };
-        let residuals = residuals.chunks_exact_mut(p).enumerate();
-        Ok(residuals.map(|(i, residual)| small::log_gaussian(factor(i), p, residual)).sum())
-    }
-
     /// Features and statistics of a block over all pairs.
     pub(crate) fn statistics(
         &self,

@@ -37,7 +37,8 @@ pub struct KernelParameter {
     pub unit: Unit,
     /// Whether every component has one of its own.
     pub each: bool,
-    /// Median of the default prior, a log-normal within a factor of about seven either way.
+    /// Median of the default prior: inverse-gamma of shape four for a length-scale, otherwise log-normal within a factor of
+    /// about seven either way.
     pub median: Median,
     /// One line for help.
     pub help: &'static str,

@@ -66,22 +66,6 @@ impl<'a> Conditional<'a> {
         Parts { blocks, sensor: self.sensor(theta) }
     }
 
-    /// log p(x_{1:T} | x_0, w, theta) + log p(y | x, theta), with the weights of a finite basis that `transition` holds.
-    pub(crate) fn given_weights(&mut self, transition: &Transition, theta: &[f64]) -> f64 {
-        self.evaluations += 1;
-        self.pairs = all_pairs(self.problem, self.paths, transition);
-        let blocks = self.blocks.iter().enumerate();
-        let blocks: Result<f64, _> =
-            blocks.map(|(b, dims)| transition.log_density_given_weights(b, dims, &self.pairs)).sum();
-        match blocks {
-            Ok(density) if density.is_finite() => density + self.sensor(theta),
-            _ => {
-                self.failures += 1;
-                f64::NEG_INFINITY
-            }
-        }
-    }
-
     /// log p(x_{1:T} | x_0) of one block (eq. 4), minus infinity where it cannot be computed.
     fn block(&mut self, b: usize, transition: &Transition) -> f64 {
         self.evaluations += 1;

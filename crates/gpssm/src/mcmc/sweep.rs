@@ -10,8 +10,9 @@ use crate::dynamics::numerics::Numerics;
 use crate::dynamics::path_density::PathDensityWork;
 use crate::dynamics::transition::Transition;
 use crate::error::Error;
+use crate::linalg::small;
 use crate::model::compile::Problem;
-use crate::model::parameters::{Coordinate, ParameterPrior};
+use crate::model::parameters::{Coordinate, ParameterPrior, ParameterTable};
 use crate::smc::filter::FilterOptions;
 
 /// Everything a chain needs to go on; together with seed and chain number it determines all later draws.
@@ -28,13 +29,65 @@ pub struct ChainState {
     /// What Gaussian approximations are expanded around, and the mean path since it was last set; frozen after warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchor: Option<Anchor>,
-    /// Sum of the paths of `n_summed` sweeps of warm-up.
+    /// Axes along which the learned entries of theta move with the path: columns of a lower triangle, row-major; frozen after
+    /// warm-up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub path_sums: Vec<Vec<f64>>,
-    /// See `path_sums`.
-    #[serde(default)]
-    pub n_summed: u64,
+    pub axes: Vec<f64>,
+    /// What was visited since they were last set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visited: Option<Visited>,
 }
+
+/// Sums over sweeps of warm-up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Visited {
+    n: u64,
+    paths: Vec<Vec<f64>>,
+    /// Mean of the coordinates of the learned entries of theta, and the sum of products of distances from it.
+    theta: Vec<f64>,
+    products: Vec<f64>,
+}
+
+impl Visited {
+    fn nothing(state: &ChainState, n_learned: usize) -> Self {
+        let paths = state.paths.iter().map(|path| vec![0.0; path.len()]).collect();
+        Self { n: 0, paths, theta: vec![0.0; n_learned], products: vec![0.0; n_learned * n_learned] }
+    }
+
+    fn add(&mut self, problem: &Problem, state: &ChainState) {
+        let size = |x: &f64| if Anchor::is_signed(problem) { x.abs() } else { *x };
+        for (sum, path) in self.paths.iter_mut().zip(&state.paths) {
+            sum.iter_mut().zip(path).for_each(|(sum, x)| *sum += size(x));
+        }
+        let at = problem.table().learned_coordinates(&state.theta);
+        let n = at.len();
+        self.n += 1;
+        let before: Vec<f64> = at.iter().zip(&self.theta).map(|(x, mean)| x - mean).collect();
+        self.theta.iter_mut().zip(&before).for_each(|(mean, before)| *mean += before / self.n as f64);
+        for i in 0..n {
+            (0..n).for_each(|j| self.products[i * n + j] += before[i] * (at[j] - self.theta[j]));
+        }
+    }
+
+    fn mean_paths(&self) -> Vec<Vec<f64>> {
+        self.paths.iter().map(|sum| sum.iter().map(|x| x / self.n as f64).collect()).collect()
+    }
+
+    /// Cholesky factor of the covariance of theta, drawn towards independence; logarithms also towards a spread of a fifth.
+    fn axes(&self, table: &ParameterTable) -> Vec<f64> {
+        let (m, n) = (self.theta.len(), self.n as f64);
+        let prior = PRIOR_DRAWS / (n + PRIOR_DRAWS);
+        let mut covariance: Vec<f64> = self.products.iter().map(|sum| (1.0 - prior) * sum / n).collect();
+        for (i, k) in table.learned().enumerate() {
+            let least = if table.parameters[k].coordinate == Coordinate::Log { 0.04 } else { 0.0 };
+            covariance[i * m + i] = covariance[i * m + i] / (1.0 - prior) + prior * least;
+        }
+        if small::cholesky(&mut covariance, m) { covariance } else { Vec::new() }
+    }
+}
+
+/// Draws that independence counts for in the covariance of theta.
+const PRIOR_DRAWS: f64 = 5.0;
 
 impl ChainState {
     /// A chain that starts here.
@@ -47,7 +100,7 @@ impl ChainState {
             (Coordinate::Identity, _) => theta[k].abs().max(1e-3),
         };
         let widths = (0..table.len()).map(|k| WidthAdaptation::new(width(k))).collect();
-        Self { sweep: 0, theta, paths, widths, anchor: None, path_sums: Vec::new(), n_summed: 0 }
+        Self { sweep: 0, theta, paths, widths, anchor: None, axes: Vec::new(), visited: None }
     }
 
     /// log p(theta, x, y) and log p(y | x, theta), as [`SweepInfo`] has them; f is integrated out.
@@ -193,14 +246,10 @@ impl<'a> Chain<'a> {
         if !self.moves.iter().any(|step| step.needs_anchor()) {
             return;
         }
-        let sizes = |x: &f64| if Anchor::is_signed(self.problem) { x.abs() } else { *x };
-        if state.n_summed == 0 {
-            state.path_sums = state.paths.iter().map(|path| vec![0.0; path.len()]).collect();
-        }
-        for (sum, path) in state.path_sums.iter_mut().zip(&state.paths) {
-            sum.iter_mut().zip(path).for_each(|(sum, x)| *sum += sizes(x));
-        }
-        state.n_summed += 1;
+        let n_learned = self.problem.table().learned().count();
+        let mut visited = state.visited.take().unwrap_or_else(|| Visited::nothing(state, n_learned));
+        visited.add(self.problem, state);
+        state.visited = Some(visited);
         if state.sweep.is_multiple_of(10) && (state.sweep / 10).is_power_of_two() {
             self.set_anchor();
         }
@@ -209,22 +258,17 @@ impl<'a> Chain<'a> {
     /// Ends the adaptation.
     pub fn freeze(&mut self) {
         self.state.widths.iter_mut().for_each(WidthAdaptation::freeze);
-        if self.state.n_summed > 0 {
-            self.set_anchor();
-        }
-        self.state.path_sums = Vec::new();
+        self.set_anchor();
     }
 
     /// Sets the anchor around the mean path since it was last set; keeps the old one if that fails.
     fn set_anchor(&mut self) {
         let state = &mut self.state;
-        let n = state.n_summed as f64;
-        let center: Vec<Vec<f64>> =
-            state.path_sums.iter().map(|sum| sum.iter().map(|x| x / n).collect()).collect();
-        if let Ok(anchor) = Anchor::new(self.problem, &state.theta, &state.paths, &center) {
+        let Some(visited) = state.visited.take() else { return };
+        if let Ok(anchor) = Anchor::new(self.problem, &state.theta, &state.paths, &visited.mean_paths()) {
             state.anchor = Some(anchor);
         }
-        state.n_summed = 0;
+        state.axes = visited.axes(self.problem.table());
     }
 
     /// Makes one move, as a part of the sweep with the number that the state has.

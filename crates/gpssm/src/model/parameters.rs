@@ -271,6 +271,26 @@ impl ParameterTable {
         }
     }
 
+    /// Places of the learned entries.
+    pub(crate) fn learned(&self) -> impl Iterator<Item = usize> {
+        (0..self.len()).filter(|&k| !self.is_fixed(k))
+    }
+
+    /// Coordinates of the learned entries.
+    pub(crate) fn learned_coordinates(&self, theta: &[f64]) -> Vec<f64> {
+        self.learned().map(|k| self.coordinate_of(k, theta[k])).collect()
+    }
+
+    /// Log prior of all learned entries in their coordinates.
+    pub(crate) fn log_prior_of_coordinates(&self, theta: &[f64]) -> f64 {
+        // The prior of a matrix is counted once, with its first entry.
+        let counted = |k: &usize| match &self.parameters[*k].prior {
+            ParameterPrior::Matrix { matrix, .. } => self.matrices[*matrix].first == *k,
+            _ => !self.is_fixed(*k),
+        };
+        (0..self.len()).filter(counted).map(|k| self.log_prior(k, theta)).sum()
+    }
+
     /// log p(theta) of the learned entries, in original units.
     pub fn log_density(&self, theta: &[f64]) -> f64 {
         let scalars =

@@ -6,8 +6,8 @@
 //! - [`HyperParameters`]: theta given x and y (Algorithm 1, step a)
 //! - [`Interweave`]: sensor noise together with the states seen through it
 //! - [`Signs`]: the signs that a sensor does not see, at all times at once
+//! - [`PathAndNoise`]: theta, noise levels above all, together with the path
 //! - [`Weights`]: the weights of a finite basis given theta and x, where they are drawn
-//! - [`PathAndNoise`]: noise levels of process and sensor together with the path
 //! - [`States`]: the path of each sequence given theta and y (Algorithm 1, steps b and c)
 
 pub(crate) mod hyper_parameters;
@@ -48,11 +48,6 @@ pub trait Move: Sync {
     /// Whether it changes states. A GP-NARX model has none to change.
     fn changes_states(&self) -> bool;
 
-    /// Whether a sweep makes it without being asked; a move that is not must be named in the settings.
-    fn by_default(&self) -> bool {
-        true
-    }
-
     /// Whether it needs the anchor of Gaussian approximations, which the warm-up then finds.
     fn needs_anchor(&self) -> bool {
         false
@@ -63,12 +58,12 @@ pub trait Move: Sync {
 }
 
 /// All moves, in the order in which a sweep makes them.
-pub const ALL: [&dyn Move; 6] = [&HyperParameters, &Interweave, &Signs, &Weights, &PathAndNoise, &States];
+pub const ALL: [&dyn Move; 6] = [&HyperParameters, &Interweave, &Signs, &PathAndNoise, &Weights, &States];
 
-/// The moves of these names that apply to a problem, in the order of [`ALL`]; those that are made by default if no name is given.
+/// The moves of these names that apply to a problem, in the order of [`ALL`]; all of them if no name is given.
 pub fn select(names: &[String], narx: bool, problem: &Problem) -> Vec<&'static dyn Move> {
     let chosen = |step: &&&dyn Move| {
-        (if names.is_empty() { step.by_default() } else { names.iter().any(|name| name == step.name()) })
+        (names.is_empty() || names.iter().any(|name| name == step.name()))
             && !(narx && step.changes_states())
             && step.applies(problem)
     };
@@ -177,7 +172,10 @@ mod tests {
     #[test]
     fn moves_are_selected_by_name_and_by_what_applies() {
         let problem = problem();
-        assert_eq!(names(&select(&[], false, &problem)), ["hyper_parameters", "interweave", "states"]);
+        assert_eq!(
+            names(&select(&[], false, &problem)),
+            ["hyper_parameters", "interweave", "path_and_noise", "states"]
+        );
         assert_eq!(names(&select(&[], true, &problem)), ["hyper_parameters"]);
         let given = ["states".to_owned(), "signs".to_owned()];
         assert_eq!(names(&select(&given, false, &problem)), ["states"]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Compiler, missing};
 use crate::error::Error;
-use crate::kernel::descriptor::{KernelParameter, Unit as KernelUnit};
+use crate::kernel::descriptor::{KernelParameter, Role as KernelRole, Unit as KernelUnit};
 use crate::kernel::{Descriptor, InUnits, Kernel, Kind, Part, UserKernel};
 use crate::model::functions::Functions;
 use crate::model::kernel::{Active, KernelSpec, PartSpec, UserKernelSpec};
@@ -290,7 +290,8 @@ fn unit(unit: KernelUnit, at: Option<Quantity>, d: usize, scale: Scale) -> Unit 
     }
 }
 
-/// Log-normal around the descriptor's median, within a factor of about seven either way. A factor without a scale of its
+/// Log-normal around the descriptor's median, within a factor of about seven either way; a length-scale inverse-gamma of shape
+/// four, which makes short ones unlikely (decision 15). A factor without a scale of its
 /// own has amplitude one.
 fn default_prior(
     parameter: &KernelParameter,
@@ -305,5 +306,12 @@ fn default_prior(
     }
     let component = components.get(i).map_or(1.0, |&c| scaling.z_scale(c));
     let unit = parameter.unit.size(scale.unit(scaling.x.scale[d]), component);
-    Prior::LogNormal { median: parameter.median.in_units(components.len()) * unit, sigma: 1.0 }
+    let median = parameter.median.in_units(components.len()) * unit;
+    match parameter.role {
+        KernelRole::LengthScale => Prior::InverseGamma { shape: 4.0, scale: MEDIAN_OF_GAMMA_4 * median },
+        _ => Prior::LogNormal { median, sigma: 1.0 },
+    }
 }
+
+/// Median of a gamma variable of shape four: an inverse-gamma one of that shape has its scale over this as median.
+const MEDIAN_OF_GAMMA_4: f64 = 3.672_060_748_850_897;
