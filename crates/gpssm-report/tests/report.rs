@@ -136,7 +136,7 @@ fn the_same_input_gives_the_same_bytes() {
 #[test]
 fn the_verdict_is_the_one_that_is_given() {
     let (_, problem) = cases().swap_remove(0);
-    let chains = draws(&problem, 2, 400);
+    let chains = draws(&problem, 2, 1200);
     for (ess, expected) in [(100, "Converged: "), (50_000, "Not converged: ")] {
         let settings = Settings { ess, ..Settings::default() };
         let verdict = verdict(&problem, &settings, &chains);

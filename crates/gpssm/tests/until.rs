@@ -97,7 +97,7 @@ fn threads_do_not_change_how_many_draws_there_are() {
 
 #[test]
 fn a_run_that_was_stopped_ends_like_an_unbroken_one() {
-    let (problem, settings) = (problem(), settings(2));
+    let (problem, settings) = (problem(), Settings { ess: 4 * settings(2).ess, ..settings(2) });
     let whole = run(&problem, &settings);
     // In warm-up, before the first look, at it, and after it.
     for stop_after in [40, 300, 660, 900] {
