@@ -159,7 +159,7 @@ pub struct Part {
     pub kind: Kind,
     /// Components of z it acts on.
     pub components: Vec<usize>,
-    /// Its hyper-parameters, see [`Covariance`].
+    /// Its hyper-parameters, see the kernel's descriptor.
     pub numbers: Vec<f64>,
 }
 

@@ -113,7 +113,7 @@ impl CovariancePrior {
     ///
     /// # Errors
     ///
-    /// What [`Self::validate`] says, if the prior is not valid for `n`.
+    /// What the check of the prior says, if the prior is not valid for `n`.
     pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R, n: usize) -> Result<Vec<f64>, PriorError> {
         self.validate(n)?;
         match self {

@@ -15,7 +15,7 @@ pub use density::{LogDensity, PriorDensity};
 ///
 /// In TOML the variant is the key:
 /// `prior = { log_normal = { median = 1.0, sigma = 1.0 } }`.
-/// Parameters are checked by [`Prior::validate`]; the other methods never
+/// Parameters are checked by the compiler of a model; the other methods never
 /// panic, but for parameters it refuses their results have no meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

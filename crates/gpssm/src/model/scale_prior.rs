@@ -71,7 +71,7 @@ impl ScalePrior {
     /// Normalised log density of the standard deviation, `-inf` where `sd <= 0`.
     ///
     /// With a prior `p` on the variance this is `ln p(sd^2) + ln(2 sd)`. For a
-    /// fixed scale it is the log probability: 0 at exactly [`Self::fixed_sd`].
+    /// fixed scale it is the log probability: 0 at exactly that scale.
     pub fn log_density_of_sd(&self, sd: f64) -> f64 {
         if !sd.is_finite() || sd <= 0.0 {
             return f64::NEG_INFINITY;

@@ -17,7 +17,7 @@ pub enum Resampling {
     /// Independently.
     Multinomial,
     /// At points that are 1/N apart, with a random cyclic shift: less noise. A filter leaves it where lines would hardly
-    /// meet, see [`Resampling::for_weights`].
+    /// meet.
     #[default]
     Systematic,
 }
