@@ -31,7 +31,7 @@ const MOST_TERMS: usize = 100_000;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use gpssm::sensor::support::OutputSupport;
+/// use gpssm::sensor::OutputSupport;
 /// use gpssm::sensor::{BoundSensor, SensorDensity, UserSensor};
 /// use gpssm::{Points, conformance};
 /// use rand::{Rng, RngExt};

@@ -55,7 +55,7 @@ impl Transition {
     /// mean, and no variance.
     ///
     /// ```
-    /// # use gpssm::{dynamics::transition::*, function::ScalarFunction, kernel::Kernel};
+    /// # use gpssm::{dynamics::{FunctionPrior, ProcessNoise, Transition}, function::ScalarFunction, kernel::Kernel};
     /// let transition = Transition {
     ///     kernels: vec![Kernel::squared_exponential(2.0, &[1.0])],
     ///     means: vec![ScalarFunction::Component(0)],
@@ -67,7 +67,7 @@ impl Transition {
     /// let k = 2.0 * (-0.5f64 * 0.5 * 0.5).exp();
     /// assert!((next.mean[0] - (0.8 + k / 2.5 * (0.8 - 0.3))).abs() < 1e-12);
     /// assert!((next.covariance[0] - (2.5 - k * k / 2.5)).abs() < 1e-12);
-    /// # Ok::<(), gpssm::error::Error>(())
+    /// # Ok::<(), gpssm::Error>(())
     /// ```
     pub fn one_step(&self, x: &[Vec<f64>], u: &[Vec<f64>]) -> Result<Gaussian, Error> {
         let n_u = self.check_path(x, u, x.len())?;
@@ -91,7 +91,7 @@ impl Transition {
     /// density of x. It is the density of the states that are not lags.
     ///
     /// ```
-    /// # use gpssm::{dynamics::transition::*, function::ScalarFunction, kernel::Kernel};
+    /// # use gpssm::{dynamics::{FunctionPrior, ProcessNoise, Transition}, function::ScalarFunction, kernel::Kernel};
     /// let transition = Transition {
     ///     kernels: vec![Kernel::squared_exponential(2.0, &[1.0])],
     ///     means: vec![ScalarFunction::Component(0)],
@@ -102,7 +102,7 @@ impl Transition {
     /// let log_density = transition.log_joint(&[vec![0.3], vec![0.8]], &[])?;
     /// let expected = -0.5 * (0.5 * 0.5 / 2.5 + (2.0 * std::f64::consts::PI * 2.5).ln());
     /// assert!((log_density - expected).abs() < 1e-12);
-    /// # Ok::<(), gpssm::error::Error>(())
+    /// # Ok::<(), gpssm::Error>(())
     /// ```
     pub fn log_joint(&self, x: &[Vec<f64>], u: &[Vec<f64>]) -> Result<f64, Error> {
         let pairs = self.checked_pairs(x, u)?;
@@ -126,7 +126,7 @@ impl Transition {
     /// follow from the prefix and the other states.
     ///
     /// ```
-    /// # use gpssm::{dynamics::transition::*, function::ScalarFunction, kernel::Kernel};
+    /// # use gpssm::{dynamics::{FunctionPrior, ProcessNoise, Transition}, function::ScalarFunction, kernel::Kernel};
     /// # let transition = Transition {
     /// #     kernels: vec![Kernel::squared_exponential(2.0, &[1.0])],
     /// #     means: vec![ScalarFunction::Component(0)],
@@ -142,7 +142,7 @@ impl Transition {
     ///     let ratio = transition.log_joint(&whole, &[])? - transition.log_joint(prefix, &[])?;
     ///     assert!((log_w - ratio).abs() < 1e-10);
     /// }
-    /// # Ok::<(), gpssm::error::Error>(())
+    /// # Ok::<(), gpssm::Error>(())
     /// ```
     pub fn ancestor_log_weights(
         &self,
@@ -186,7 +186,7 @@ impl Transition {
     /// transition has its mean function and no variance, a lag the state that it copies.
     ///
     /// ```
-    /// # use gpssm::{dynamics::transition::*, function::ScalarFunction, kernel::Kernel};
+    /// # use gpssm::{dynamics::{FunctionPrior, ProcessNoise, Transition}, function::ScalarFunction, kernel::Kernel};
     /// # let transition = Transition {
     /// #     kernels: vec![Kernel::squared_exponential(2.0, &[1.0])],
     /// #     means: vec![ScalarFunction::Component(0)],
@@ -200,7 +200,7 @@ impl Transition {
     /// assert!((f.covariance[0] - (2.0 - 2.0 * 2.0 / 2.5)).abs() < 1e-12);
     /// // Far from all data f is as before.
     /// assert_eq!((f.mean[1], f.covariance[1], f.covariance[3]), (100.0, 0.0, 2.0));
-    /// # Ok::<(), gpssm::error::Error>(())
+    /// # Ok::<(), gpssm::Error>(())
     /// ```
     pub fn f_posterior(
         &self,

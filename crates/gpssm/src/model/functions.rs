@@ -13,7 +13,7 @@ use crate::sensor::SensorDensity;
 /// The registry that the names in a [`crate::Model`] refer to.
 ///
 /// ```
-/// use gpssm::model::spec::{FunctionRef, Predictor, SensorSpec};
+/// use gpssm::model::{FunctionRef, Predictor, SensorSpec};
 /// use gpssm::{Functions, Model, Points, Problem, Sequence};
 ///
 /// // The sensor saturates: y = tanh(x) + e.

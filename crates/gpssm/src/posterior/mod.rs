@@ -72,7 +72,7 @@ pub struct WeightedDraw {
 /// What was learned: a problem and weighted draws of it.
 ///
 /// ```
-/// use gpssm::posterior::predict::Target;
+/// use gpssm::posterior::Target;
 /// use gpssm::{Functions, MemorySink, Model, Posterior, Problem, Sequence, Settings, sample};
 ///
 /// let y: Vec<f64> = (0..20).map(|t| 0.8f64.powi(t)).collect();

@@ -236,8 +236,8 @@ impl FunctionFilter {
 /// # let sink = MemorySink::new();
 /// # sample(&problem, &settings, &sink, &|_| true)?;
 /// # let posterior = Posterior::new(&problem, &sink.into_chains())?;
-/// use gpssm::posterior::online::{OnlineFilter, OnlineOptions};
-/// use gpssm::posterior::simulate::Initial;
+/// use gpssm::posterior::{OnlineFilter, OnlineOptions};
+/// use gpssm::posterior::Initial;
 ///
 /// let options = OnlineOptions { functions: 5, particles: 20, ..OnlineOptions::default() };
 /// let mut filter = OnlineFilter::new(&posterior, &Initial::Model, &options)?;
