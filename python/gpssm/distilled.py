@@ -50,9 +50,9 @@ class Distilled:
     --------
     >>> import numpy as np, gpssm
     >>> result = gpssm.fit(np.sin(0.4 * np.arange(30)), draws=10, tune=10, chains=1, progress_bar=False)
-    >>> small = result.distil(10)
+    >>> small = result.distil(5)
     >>> small
-    <gpssm.Distilled: 1 states, 0 inputs, inducing inputs [10]>
+    <gpssm.Distilled: 1 states, 0 inputs, inducing inputs [5]>
     >>> mean, sd = small([0.1, 0.5])
     >>> mean.shape, small.jacobian([0.1, 0.5]).shape
     ((2, 1), (2, 1, 1))
