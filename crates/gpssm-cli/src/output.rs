@@ -1,15 +1,12 @@
-//! Tables that other programs read: CSV or Parquet, by the ending of the file name.
+//! Tables that other programs read: CSV or Parquet, by the ending of the file name. Parquet is there if the program was built
+//! with the feature of this name.
+
+#[cfg(feature = "parquet")]
+mod parquet;
 
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
-
-use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::Type;
 
 use crate::failure::Failure;
 
@@ -73,7 +70,11 @@ impl Output {
         };
         let partial = path.with_extension("partial");
         let written = File::create(&partial).and_then(|file| {
-            if is_parquet(path) { self.parquet(file) } else { self.csv(std::io::BufWriter::new(file)) }
+            #[cfg(feature = "parquet")]
+            if is_parquet(path) {
+                return parquet::write(&self.columns, file);
+            }
+            self.csv(std::io::BufWriter::new(file))
         });
         let renamed = written.and_then(|()| std::fs::rename(&partial, path));
         renamed.map_err(|error| {
@@ -91,46 +92,6 @@ impl Output {
         }
         writer.flush()
     }
-
-    fn parquet(&self, file: File) -> std::io::Result<()> {
-        let fields = self.columns.iter().map(|(name, column)| {
-            let (kind, there, text) = match column {
-                Column::Numbers(_) => (PhysicalType::DOUBLE, Repetition::OPTIONAL, None),
-                Column::Integers(_) => (PhysicalType::INT64, Repetition::REQUIRED, None),
-                Column::Texts(_) => {
-                    (PhysicalType::BYTE_ARRAY, Repetition::REQUIRED, Some(LogicalType::String))
-                }
-            };
-            let field = Type::primitive_type_builder(name, kind).with_repetition(there);
-            field.with_logical_type(text).build().map(Arc::new)
-        });
-        let schema =
-            Type::group_type_builder("table").with_fields(fields.collect::<Result<_, _>>()?).build()?;
-        let properties = Arc::new(WriterProperties::builder().build());
-        let mut writer = SerializedFileWriter::new(file, Arc::new(schema), properties)?;
-        let mut group = writer.next_row_group()?;
-        for (_, column) in &self.columns {
-            let Some(mut out) = group.next_column()? else { break };
-            match column {
-                Column::Numbers(values) => {
-                    let there: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-                    let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_finite())).collect();
-                    out.typed::<DoubleType>().write_batch(&there, Some(&levels), None)?;
-                }
-                Column::Integers(values) => {
-                    out.typed::<Int64Type>().write_batch(values, None, None)?;
-                }
-                Column::Texts(values) => {
-                    let values: Vec<ByteArray> = values.iter().map(|text| text.as_str().into()).collect();
-                    out.typed::<ByteArrayType>().write_batch(&values, None, None)?;
-                }
-            }
-            out.close()?;
-        }
-        group.close()?;
-        writer.close()?;
-        Ok(())
-    }
 }
 
 fn is_parquet(path: &Path) -> bool {
@@ -141,6 +102,10 @@ fn is_parquet(path: &Path) -> bool {
 pub fn check_table(path: &Path, read: &[&Path]) -> Result<(), Failure> {
     if !is_parquet(path) && path.extension().is_none_or(|ending| ending != "csv") {
         let advice = "tables are written as .csv or .parquet; choose one of them";
+        return Err(Failure::input(format!("{}: {advice}", path.display())));
+    }
+    if is_parquet(path) && !cfg!(feature = "parquet") {
+        let advice = "this gpssm was built without Parquet; write .csv, or build it with --features parquet";
         return Err(Failure::input(format!("{}: {advice}", path.display())));
     }
     check_file(path, read)

@@ -353,6 +353,8 @@ fn posteriors() -> Vec<Case> {
         with_file("predict run.zarr p.csv", "x,u\n1,2\n2,\n", &["p.csv", "'u'", "row 2"]),
         with_file("predict run.zarr p.csv -o p.csv", "x,u\n1,2\n2,3\n", &["p.csv", "this command reads it"]),
         with_file("predict run.zarr p.csv -o out.xls", RECORD, &["out.xls", ".csv or .parquet"]),
+        #[cfg(not(feature = "parquet"))]
+        with_file("predict run.zarr p.csv -o out.parquet", RECORD, &["out.parquet", "--features parquet"]),
         with_file("predict run.zarr p.csv -o nodir/f.csv", RECORD, &["there is no folder nodir"]),
         with_file("predict run.zarr p.csv --max-draws 0", RECORD, &["--max-draws 0"]),
         with_file("predict run.zarr p.csv --horizon 0", RECORD, &["--horizon"]),
