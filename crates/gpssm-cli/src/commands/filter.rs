@@ -37,7 +37,7 @@ pub struct FilterArgs {
     /// Number of sampled paths (smooth only).
     #[arg(long, default_value_t = 500)]
     pub paths: usize,
-    /// Table (.csv or .parquet) [default: CSV on standard output].
+    /// Table (.csv, or .parquet if built with it) [default: CSV on standard output].
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Columns of the record.

@@ -35,7 +35,7 @@ pub struct PredictArgs {
     /// Initial state: model (its p(x_0)), last (the end of the training record), or numbers separated by commas.
     #[arg(long, default_value = "model", allow_hyphen_values = true)]
     pub initial: String,
-    /// Table (.csv or .parquet) [default: CSV on standard output].
+    /// Table (.csv, or .parquet if built with it) [default: CSV on standard output].
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Columns of the record.

@@ -19,7 +19,7 @@ use crate::progress::steps;
 #[command(after_help = "Examples:
   gpssm simulate run.zarr --inputs new.csv -o intervals.csv            from p(x_0)
   gpssm simulate run.zarr --inputs test.csv --n-init 50            infer the initial state from the first 50 rows
-  gpssm simulate run.zarr --steps 100 --paths 5000 --samples paths.parquet   a model without inputs
+  gpssm simulate run.zarr --steps 100 --paths 5000 --samples paths.csv  a model without inputs
   gpssm simulate --prior model.toml -o prior.csv                   simulate from the priors, before any fit
 
 Each path uses one function drawn from the posterior, so the prediction intervals include uncertainty about the dynamics.
@@ -69,10 +69,10 @@ pub struct PathArgs {
     /// Do not apply the calibration of prediction intervals stored in the run.
     #[arg(long)]
     pub raw: bool,
-    /// Table of prediction intervals (.csv or .parquet) [default: CSV on standard output].
+    /// Table of prediction intervals (.csv, or .parquet if built with it) [default: CSV on standard output].
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Table of all paths (.csv or .parquet).
+    /// Table of all paths (.csv, or .parquet if built with it).
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
 }
