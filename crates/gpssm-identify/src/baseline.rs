@@ -3,6 +3,8 @@
 use gpssm::linalg::least_squares;
 use gpssm::{Record, Sequence};
 
+use crate::linear::LinearStateSpace;
+
 /// What a baseline predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
@@ -27,7 +29,7 @@ pub struct Baseline {
     pub mean: Vec<f64>,
     /// Standard deviation of the error of each output, from the training record.
     pub sd: Vec<f64>,
-    /// Order of an ARX model.
+    /// Order of an ARX or state-space model.
     pub order: Option<usize>,
 }
 
@@ -40,7 +42,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// Root mean square of the errors of predictions of all sequences, by output.
-fn error_sd(record: &Record, predict: &dyn Fn(&Sequence) -> Vec<f64>, skip: usize) -> Vec<f64> {
+pub(crate) fn error_sd(record: &Record, predict: &dyn Fn(&Sequence) -> Vec<f64>, skip: usize) -> Vec<f64> {
     let n_y = record.n_y();
     let mut sums = vec![(0.0, 0usize); n_y];
     for sequence in record.sequences() {
@@ -59,8 +61,8 @@ fn error_sd(record: &Record, predict: &dyn Fn(&Sequence) -> Vec<f64>, skip: usiz
 /// Largest order of ARX models.
 pub const MOST_ORDER: usize = 10;
 
-/// What a model is compared with, fitted on its training record: a constant, and ARX models whose order is chosen by BIC and,
-/// for free runs, by free runs within the training record.
+/// What a model is compared with, fitted on its training record: a constant, ARX models whose order is chosen by BIC and,
+/// for free runs, by free runs within the training record, and the best linear state-space model.
 pub fn baselines(training: &Record, sequence: &Sequence, task: Task) -> Vec<Baseline> {
     let mut baselines = vec![Baseline::constant(training, sequence)];
     let by_bic = Arx::fit(training, MOST_ORDER);
@@ -68,6 +70,7 @@ pub fn baselines(training: &Record, sequence: &Sequence, task: Task) -> Vec<Base
     if let (Task::FreeRun { .. }, Some(arx)) = (task, Arx::fit_for_free_runs(training, MOST_ORDER)) {
         baselines.push(arx.baseline("ARX by free runs", training, sequence, task));
     }
+    baselines.extend(LinearStateSpace::fit(training).map(|linear| linear.baseline(training, sequence, task)));
     baselines
 }
 

@@ -80,7 +80,7 @@ impl ScoreOptions {
 /// The model beside its baselines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScoreReport {
-    /// The model first, then the constant, the ARX models and the mean function alone.
+    /// The model first, then the constant, the linear models and the mean function alone.
     pub scores: Vec<Scores>,
     /// What to know.
     pub warnings: Vec<Warning>,
@@ -132,8 +132,8 @@ impl FittedModel {
         Some(supports.into_iter().zip(means).map(|(support, mean)| TrainedOutput { support, mean }).collect())
     }
 
-    /// Scores of the model and of baselines fitted on the same training record: a constant, linear ARX models, and the mean
-    /// function alone (left out for a user's sensor, whose mean is not known). The record is given as it was measured.
+    /// Scores of the model and of baselines fitted on the same training record: a constant, linear ARX and state-space models, and the
+    /// mean function alone (left out for a user's sensor, whose mean is not known). The record is given as it was measured.
     pub fn score(
         &self,
         sequence: &Sequence,

@@ -6,7 +6,8 @@
 //! - [`fitted`]: a posterior with its layout, calibration and training record
 //! - [`free_run`]: it runs free under the inputs of a record
 //! - [`evaluation`]: its scores on a record, beside baselines
-//! - [`baseline`]: a constant and linear ARX models
+//! - [`linear`]: linear state-space models, identified from a record
+//! - [`baseline`]: a constant, linear ARX models and the best linear state-space model
 //! - [`marginal`]: what baselines say of an output, in the family of the sensor
 //! - [`sbc`]: simulation-based calibration of the sampler
 //! - [`score`]: errors, CRPS, coverage and log scores of predictions
@@ -18,6 +19,7 @@ pub mod evaluation;
 pub mod fitted;
 pub mod free_run;
 pub mod layout;
+pub mod linear;
 pub mod marginal;
 pub mod sbc;
 pub mod score;
@@ -27,3 +29,4 @@ pub use evaluation::{ScoreOptions, ScoreReport, ScoreTask};
 pub use fitted::FittedModel;
 pub use free_run::{FreeRunOptions, Start};
 pub use layout::Layout;
+pub use linear::LinearStateSpace;

@@ -54,7 +54,7 @@ pub struct Scores {
     /// Mean log density (log mass, of whole numbers) of a row of outputs; larger is better. None for a baseline where it is not
     /// known which of both the model has.
     pub log_score: Option<f64>,
-    /// Order of an ARX model.
+    /// Order of a linear model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<usize>,
 }

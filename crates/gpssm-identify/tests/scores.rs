@@ -139,7 +139,7 @@ fn model_and_baselines_side_by_side() {
         ScoreOptions { task: ScoreTask::Ahead(1), n_init: 5, n_paths: 400, filter, ..Default::default() };
     let report = fitted.score(&record, &options, &|_, _| true).unwrap();
     let names: Vec<&str> = report.scores.iter().map(|s| s.name.as_str()).collect();
-    assert_eq!(names, ["model", "constant", "ARX by BIC", "mean function"]);
+    assert_eq!(names, ["model", "constant", "ARX by BIC", "linear state space", "mean function"]);
     let model = &report.scores[0];
     for other in &report.scores[1..] {
         let (ours, theirs) = (model.log_score.unwrap(), other.log_score.unwrap());

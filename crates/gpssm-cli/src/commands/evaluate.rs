@@ -32,8 +32,8 @@ use crate::progress::steps;
 
 The initial state of the test part is inferred from its first rows (--n-init), or with --initial last from the end of the
 training part. By default the model is chosen from the training part (--states auto). The baselines are fitted to the same
-rows: the mean, linear ARX models with order selected by BIC and by simulation within the training part, and the mean function
-of f alone. Point forecasts are medians. The output folder holds the run (run.zarr), the prediction intervals (intervals.csv) and a figure (free_run.svg).")]
+rows: the mean, linear ARX models with order selected by BIC and by simulation within the training part, the best linear
+state-space model (order by simulation, too), and the mean function of f alone. Point forecasts are medians. The output folder holds the run (run.zarr), the prediction intervals (intervals.csv) and a figure (free_run.svg).")]
 pub struct EvaluateArgs {
     /// A CSV file to fit.
     #[arg(long, value_name = "FILE")]

@@ -18,7 +18,7 @@ use crate::table::{Table, number, number_or_dash};
 #[derive(Debug, Args)]
 #[command(
     after_help = "The baselines are fitted to the training record of the run: its mean, linear ARX models with order \
-selected by BIC and by simulation, and the mean function of f alone. Every row is predicted, also by models of every k-th row. RMSE, NRMSE, fit %, R2 and MAE are those of the nonlinear_benchmarks package. Log score (larger \
+selected by BIC and by simulation, the best linear state-space model (order by simulation), and the mean function of f alone. Every row is predicted, also by models of every k-th row. RMSE, NRMSE, fit %, R2 and MAE are those of the nonlinear_benchmarks package. Log score (larger \
 is better) and CRPS (smaller is better) score the whole predictive distribution, \
 which for sensors of whole numbers is one of whole numbers in every row of the table; 'in 90 %' is the coverage of the 90 % \
 prediction interval."

@@ -18,8 +18,10 @@
 mod calibrate;
 mod candidates;
 mod rounds;
-mod screen;
+pub(crate) mod screen;
 mod trial;
+
+pub(crate) use rounds::each;
 
 use crate::calibration::Calibration;
 use crate::layout::Layout;

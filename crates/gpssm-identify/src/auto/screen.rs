@@ -14,7 +14,7 @@ const MANY: usize = 8;
 /// Rows from an input to the first output that sees it, by linear models with two past outputs and three past inputs. A
 /// model that begins at the dead time is as good as any, one that begins a row later is clearly worse. Where no row
 /// makes such a difference inputs act one row later.
-pub(super) fn delay(record: &Record) -> usize {
+pub(crate) fn delay(record: &Record) -> usize {
     let error = |delay: usize| {
         squared_errors(record, OUTPUTS, delay..delay + INPUTS)
             .map_or(f64::INFINITY, |errors| errors.iter().sum())

@@ -270,6 +270,7 @@ fn tables(found: &[(&Scored, Evaluation)], ahead: &[Ahead]) -> String {
             "constant",
             "ARX by BIC",
             "ARX by free runs",
+            "linear state space",
             "seconds",
             "quoted",
         ];
@@ -287,6 +288,7 @@ fn tables(found: &[(&Scored, Evaluation)], ahead: &[Ahead]) -> String {
                 rmse("constant"),
                 rmse("by BIC"),
                 rmse("by free runs"),
+                rmse("linear state space"),
                 format!("{:.0}", found.seconds),
                 set.quoted.into(),
             ]);
