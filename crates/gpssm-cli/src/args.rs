@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 use gpssm::sensor::family::FAMILIES;
 
+use crate::commands::compare::CompareArgs;
 use crate::commands::distil::{DistilArgs, ThinArgs};
 use crate::commands::evaluate::EvaluateArgs;
 use crate::commands::filter::FilterArgs;
@@ -12,7 +13,7 @@ use crate::commands::forecast::ForecastArgs;
 use crate::commands::predict::PredictArgs;
 use crate::commands::reproduce::Reproduce;
 use crate::commands::sbc::SbcArgs;
-use crate::commands::score::{CompareArgs, ScoreArgs};
+use crate::commands::score::ScoreArgs;
 use crate::commands::simulate::SimulateArgs;
 use crate::failure::Failure;
 

@@ -48,7 +48,7 @@ fn dispatch(command: &Command, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         Command::Smooth(args) => commands::filter::smooth(args),
         Command::Score(args) => commands::score::score(args),
         Command::Evaluate(args) => commands::evaluate::run(args, stop),
-        Command::Compare(args) => commands::score::compare(args),
+        Command::Compare(args) => commands::compare::run(args, stop),
         Command::Thin(args) => commands::distil::thin(args),
         Command::Sbc(args) => commands::sbc::run(args, stop),
         Command::Reproduce { what } => commands::reproduce::run(what, stop),

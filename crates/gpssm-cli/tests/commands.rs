@@ -270,6 +270,12 @@ fn scores_beside_baselines_and_models_in_order() {
     let ranking = json["ranking"].as_array().expect("a list");
     assert_eq!(ranking.len(), 2);
     assert_eq!(ranking[0]["log_score"], ranking[1]["log_score"], "the same draws, the same score");
+    let line = "compare run.zarr twin.zarr --method lfo --draws-of-fit 15 --functions 30";
+    let json: Value = serde_json::from_str(&gpssm(path, &format!("{line} --json"))).expect("JSON");
+    let ranking = json["ranking"].as_array().expect("a list");
+    assert_eq!(ranking[0]["rows"], ranking[1]["rows"], "the same model, the same scores");
+    assert!(ranking[0]["fits"][0].as_u64().is_some_and(|row| row > 1), "{json}");
+    assert!(gpssm(path, line).contains("largest k"));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! - [`fitted`]: a posterior with its layout, calibration and training record
 //! - [`free_run`]: it runs free under the inputs of a record
 //! - [`evaluation`]: its scores on a record, beside baselines
+//! - [`leave_future_out`](mod@leave_future_out): scores of every row, predicted from the rows before it alone
 //! - [`linear`]: linear state-space models, identified from a record
 //! - [`baseline`]: a constant, linear ARX models and the best linear state-space model
 //! - [`marginal`]: what baselines say of an output, in the family of the sensor
@@ -19,6 +20,7 @@ pub mod evaluation;
 pub mod fitted;
 pub mod free_run;
 pub mod layout;
+pub mod leave_future_out;
 pub mod linear;
 pub mod marginal;
 pub mod sbc;
@@ -29,4 +31,5 @@ pub use evaluation::{ScoreOptions, ScoreReport, ScoreTask};
 pub use fitted::FittedModel;
 pub use free_run::{FreeRunOptions, Start};
 pub use layout::Layout;
+pub use leave_future_out::{LeaveFutureOut, LfoOptions, LfoRanked, compare_futures, leave_future_out};
 pub use linear::LinearStateSpace;

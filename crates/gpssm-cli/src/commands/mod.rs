@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub mod compare;
 pub mod demo;
 pub mod distil;
 pub mod dry_run;

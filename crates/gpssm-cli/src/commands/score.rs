@@ -1,9 +1,9 @@
-//! `gpssm score` and `gpssm compare`: scores of a fitted model on a record, compared with baselines or other models.
+//! `gpssm score`: scores of a fitted model on a record, compared with baselines.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use gpssm::posterior::{OnlineOptions, compare as rank};
+use gpssm::posterior::OnlineOptions;
 use gpssm_identify::score::Scores;
 use gpssm_identify::{Calibration, ScoreOptions, ScoreReport, ScoreTask};
 use gpssm_io::table::Data;
@@ -97,7 +97,8 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn single(data: &Data) -> Result<&gpssm::Sequence, Failure> {
+/// The only sequence of a record.
+pub fn single(data: &Data) -> Result<&gpssm::Sequence, Failure> {
     match data.record.sequences() {
         [sequence] => Ok(sequence),
         several => Err(Failure::input(format!(
@@ -156,59 +157,4 @@ fn row(scores: &Scores, k: usize) -> Vec<String> {
     }));
     row.push(number_or_dash(scores.log_score));
     row
-}
-
-/// Arguments of `gpssm compare`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Models are ranked by the mean of log p(y_t | all rows before t): how well each predicts the next row. A \
-difference below two standard errors is not significant."
-)]
-pub struct CompareArgs {
-    /// A CSV file with outputs and inputs, preferably not used in the fits.
-    #[arg(long, value_name = "FILE")]
-    pub record_file: PathBuf,
-    /// Posterior stores.
-    #[arg(required = true, num_args = 1..)]
-    pub runs: Vec<PathBuf>,
-    /// Number of first rows used to infer the initial state; they are not scored.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub n_init: usize,
-    /// Print the result as JSON.
-    #[arg(long)]
-    pub json: bool,
-    /// Columns of the record.
-    #[command(flatten)]
-    pub record: RecordArgs,
-    /// Draws.
-    #[command(flatten)]
-    pub draws: DrawArgs,
-}
-
-/// Runs `gpssm compare`; the exit code.
-pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
-    let fitted: Vec<Fitted> =
-        args.runs.iter().map(|run| Fitted::open(run, args.draws)).collect::<Result<_, _>>()?;
-    let Some(first) = fitted.first() else { return Err(Failure::input("no run to compare")) };
-    let data = first.record(&args.record_file, &args.record)?;
-    let sequence = single(&data)?;
-    let names: Vec<String> = args.runs.iter().map(|run| run.display().to_string()).collect();
-    let models: Vec<_> =
-        names.iter().map(String::as_str).zip(fitted.iter().map(|l| &l.model.posterior)).collect();
-    let options = OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() };
-    let progress = steps("compare");
-    let ranked = rank(&models, sequence, args.n_init, &options, &|done, of| progress.tell(done, of))?;
-    drop(progress);
-    ranked.iter().for_each(|model| warn(&model.warnings));
-    if args.json {
-        println!("{:#}", json!({ "ranking": ranked }));
-        return Ok(0);
-    }
-    let mut table = Table::new(&["run", "log score of a row", "less than the best", "standard error"]);
-    for model in &ranked {
-        let cells = [model.log_score, model.difference, model.standard_error].map(number);
-        table.push([vec![model.name.clone()], cells.to_vec()].concat());
-    }
-    print!("{}", table.render());
-    Ok(0)
 }

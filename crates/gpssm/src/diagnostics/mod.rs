@@ -1,6 +1,6 @@
 //! Convergence diagnostics for several chains of one scalar quantity.
 //!
-//! Everything but the update rate follows Vehtari, Gelman, Simpson, Carpenter
+//! Everything but the update rate and the smoothed weights follows Vehtari, Gelman, Simpson, Carpenter
 //! and Bürkner (2021), "Rank-normalization, folding, and localization: an
 //! improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16(2),
 //! 667-718, <https://doi.org/10.1214/20-BA1221>, and agrees numerically with
@@ -16,6 +16,7 @@
 //! | `ess`              | effective sample size: bulk, tail, mean                    |
 //! | `summary`          | Monte Carlo standard error; one table row per quantity     |
 //! | `update_rate`      | how often particle Gibbs renews each `x_t`                 |
+//! | `pareto`           | importance weights with a smoothed tail, and its shape     |
 //! | `golden`           | tests: the same numbers as ArviZ                           |
 //!
 //! # Values returned
@@ -33,6 +34,7 @@ mod autocovariance;
 mod chains;
 mod ess;
 mod moments;
+mod pareto;
 mod rank;
 mod rhat;
 mod summary;
@@ -42,6 +44,7 @@ mod update_rate;
 mod golden;
 
 pub use ess::{ess_bulk, ess_mean, ess_tail};
+pub use pareto::{ParetoSmoothed, pareto_k_threshold, pareto_smooth};
 pub use rhat::rhat;
 pub use summary::{Summary, mcse_mean, summarise};
 pub use update_rate::{PathShapeMismatch, UpdateRate};

@@ -293,17 +293,23 @@ impl ParameterTable {
 
     /// log p(theta) of the learned entries, in original units.
     pub fn log_density(&self, theta: &[f64]) -> f64 {
-        let scalars =
-            (0..self.len()).filter(|&k| !self.is_fixed(k)).map(|k| match &self.parameters[k].prior {
-                ParameterPrior::Scalar(prior) => prior.log_density(theta[k]),
-                ParameterPrior::Scale(prior) => prior.log_density_of_sd(theta[k]),
-                ParameterPrior::Matrix { .. } => 0.0,
-            });
-        let matrices = self.matrices.iter().enumerate();
-        scalars.sum::<f64>()
-            + matrices
-                .map(|(m, matrix)| matrix.prior.log_density(&self.matrix_factor(m, theta), matrix.n))
-                .sum::<f64>()
+        self.log_densities(theta).iter().sum()
+    }
+
+    /// Log prior density of every entry, original units: zero for entries that are known; the density of a matrix stands at
+    /// its first entry.
+    pub fn log_densities(&self, theta: &[f64]) -> Vec<f64> {
+        let entry = |k: usize| match &self.parameters[k].prior {
+            _ if self.is_fixed(k) => 0.0,
+            ParameterPrior::Scalar(prior) => prior.log_density(theta[k]),
+            ParameterPrior::Scale(prior) => prior.log_density_of_sd(theta[k]),
+            ParameterPrior::Matrix { .. } => 0.0,
+        };
+        let mut found: Vec<f64> = (0..self.len()).map(entry).collect();
+        for (m, matrix) in self.matrices.iter().enumerate() {
+            found[matrix.first] += matrix.prior.log_density(&self.matrix_factor(m, theta), matrix.n);
+        }
+        found
     }
 
     /// The coordinate of entry `k`.

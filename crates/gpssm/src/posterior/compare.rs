@@ -54,18 +54,20 @@ pub fn compare(
         }
         let filtered = posterior.filter(sequence, &Initial::Model, options, &|_, _| true)?;
         let rows: Vec<f64> = scored.iter().map(|&t| filtered.log_marginal_likelihood[t]).collect();
-        let log_score = rows.iter().sum::<f64>() / rows.len() as f64;
-        ranked.push(Ranked {
-            name: (*name).into(),
-            log_score,
-            difference: 0.0,
-            standard_error: 0.0,
-            rows,
-            warnings: filtered.warnings,
-        });
+        ranked.push(((*name).into(), rows, filtered.warnings));
     }
+    Ok(rank(ranked))
+}
+
+/// Models by the mean of the log scores of their rows, which are the same rows for all of them; best first.
+pub fn rank(models: Vec<(String, Vec<f64>, Vec<Warning>)>) -> Vec<Ranked> {
+    let place = |(name, rows, warnings): (String, Vec<f64>, Vec<Warning>)| {
+        let log_score = rows.iter().sum::<f64>() / rows.len() as f64;
+        Ranked { name, log_score, difference: 0.0, standard_error: 0.0, rows, warnings }
+    };
+    let mut ranked: Vec<Ranked> = models.into_iter().map(place).collect();
     ranked.sort_by(|a, b| b.log_score.total_cmp(&a.log_score));
-    let Some(best) = ranked.first().map(|best| best.rows.clone()) else { return Ok(ranked) };
+    let Some(best) = ranked.first().map(|best| best.rows.clone()) else { return ranked };
     let n = best.len() as f64;
     for model in &mut ranked {
         let differences: Vec<f64> = best.iter().zip(&model.rows).map(|(a, b)| a - b).collect();
@@ -73,5 +75,5 @@ pub fn compare(
         let variance = differences.iter().map(|d| (d - model.difference).powi(2)).sum::<f64>() / n;
         model.standard_error = (variance / n).sqrt();
     }
-    Ok(ranked)
+    ranked
 }

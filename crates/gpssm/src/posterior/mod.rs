@@ -31,7 +31,7 @@ pub(crate) mod simulate;
 pub(crate) mod thin;
 pub(crate) mod warning;
 
-pub use self::compare::{Ranked, compare};
+pub use self::compare::{Ranked, compare, rank};
 pub use self::density::PointwiseLogLikelihood;
 pub use self::distil::{DistilLoss, DistilOptions};
 pub use self::distilled::{Distilled, DistilledFunction, DistilledState, SparseFunction};

@@ -257,6 +257,8 @@ pub struct OnlineFilter {
     u_before: Vec<f64>,
     restarted: u64,
     from_model: bool,
+    /// log p(y_t | y_{0:t-1}, f) of each function at the last step, original units.
+    log_densities: Vec<f64>,
     /// First transitions whose past lies before the record: they say nothing about the functions.
     presample: u64,
 }
@@ -318,6 +320,7 @@ impl OnlineFilter {
             n_u: scaling.u.scale.len(),
             n_y: scaling.y.scale.len(),
             log_weights: vec![0.0; filters.len()],
+            log_densities: vec![0.0; filters.len()],
             filters,
             forgetting,
             t: 0,
@@ -360,6 +363,8 @@ impl OnlineFilter {
                 _ => filter.step(&u_before, &y_in, &u_in),
             })
             .collect();
+        self.log_densities =
+            increments.iter().map(|found| found.map_or(f64::NEG_INFINITY, |log| log - unit)).collect();
         let weights_before = (1..=self.presample).contains(&t).then(|| self.log_weights.clone());
         let log_marginal_likelihood = self.reweigh(&increments) - unit;
         if let Some(weights) = weights_before {
@@ -459,6 +464,11 @@ impl OnlineFilter {
             );
         }
         (states, weights)
+    }
+
+    /// log p(y_t | y_{0:t-1}, f) of each function at the last step, original units; minus infinity where all particles died.
+    pub fn log_densities(&self) -> &[f64] {
+        &self.log_densities
     }
 
     /// How often the particles of a function died and were started again, so far.

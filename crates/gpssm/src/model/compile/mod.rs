@@ -186,6 +186,21 @@ impl Problem {
         head
     }
 
+    /// The same model, priors and units with the last sequence up to so many rows, at least two. A finite basis is left to be
+    /// chosen again: it was chosen from the rows that are cut off, too.
+    pub fn until(&self, n_rows: usize) -> Result<Self, Error> {
+        let Some(last) = self.record.sequences().last() else { return Err(Error::data("an empty record")) };
+        if n_rows < 2 || n_rows > last.n_rows() {
+            return Err(Error::data(format!(
+                "{n_rows} rows: the last sequence can be cut to between 2 and {} rows",
+                last.n_rows()
+            )));
+        }
+        let mut cut = self.head(self.record.n_transitions() - (last.n_rows() - n_rows), false);
+        cut.basis = None;
+        Ok(cut)
+    }
+
     /// Refuses bases that the kernels do not have, and sizes that make no sense.
     fn check_dynamics(&self) -> Result<(), Error> {
         let n_z = self.n_x() + self.model.n_u;
