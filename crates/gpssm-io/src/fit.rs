@@ -151,6 +151,7 @@ pub fn description<'a>(
         sequences: data.sequence_labels.clone(),
         time: data.time.clone(),
         measured: data.measured.as_ref(),
+        dates: data.dates.clone(),
         chains,
     }
 }
@@ -171,6 +172,7 @@ fn restore(stored: &StoredRun, longer: &Longer) -> Result<(Run, Data), FitError>
         sequence_labels: stored.sequences(),
         sha256: stored.data_sha256().to_owned(),
         measured: stored.measured(),
+        dates: stored.dates(),
         ..Data::from_record(stored.record().clone(), stored.outputs(), stored.inputs(), &source)
     };
     Ok((file.resolve(&config, &data)?, data))

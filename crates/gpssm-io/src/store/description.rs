@@ -10,6 +10,7 @@ use super::error::StoreError;
 use super::layout::{Blocks, Column, Fixed, Layout, group, row_coordinates};
 use super::parameters::{Dimension, Labels, ParameterArray};
 use super::tree::{Attributes, DataType};
+use crate::table::Dates;
 
 /// Version of the layout of files.
 pub(super) const FORMAT: &str = "gpssm run, version 2";
@@ -37,6 +38,8 @@ pub struct Description<'a> {
     pub time: Vec<Vec<f64>>,
     /// The record as it was measured, where the model sees another: lagged inputs, or not every row.
     pub measured: Option<&'a Record>,
+    /// Dates behind the times, where they count seconds since one.
+    pub dates: Option<Dates>,
     /// Chains that this store holds; all of the run's, or some of them.
     pub chains: Vec<u32>,
 }
@@ -57,6 +60,7 @@ impl<'a> Description<'a> {
             sequences: (1..=record.sequences().len()).map(|s| s.to_string()).collect(),
             time: rows.map(|n| (0..n).map(|t| t as f64).collect()).collect(),
             measured: None,
+            dates: None,
             chains: (0..settings.chains).collect(),
         }
     }
@@ -87,8 +91,13 @@ impl<'a> Description<'a> {
             ("parameters", names.collect()),
             ("configuration", self.configuration.clone().into()),
         ];
+        let mut attributes: Attributes =
+            attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        if let Some(Ok(dates)) = self.dates.as_ref().map(serde_json::to_value) {
+            attributes.insert("dates".to_owned(), dates);
+        }
         let mut layout = Layout {
-            attributes: attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            attributes,
             chains: self.chains.clone(),
             constants: Attributes::new(),
             fixed: Vec::new(),
@@ -170,18 +179,31 @@ impl<'a> Description<'a> {
         let time = self.time.concat();
         let mut sorted = time.clone();
         sorted.sort_by(f64::total_cmp);
-        let index = if sorted.windows(2).all(|pair| pair[0] < pair[1]) {
-            time
-        } else {
-            (0..time.len()).map(|row| row as f64).collect()
-        };
-        Fixed::new(format!("{group}/time"), DataType::Float64, &[("time", index.len())], numbers(index))
+        let tells = sorted.windows(2).all(|pair| pair[0] < pair[1]);
+        let index = if tells { time } else { (0..time.len()).map(|row| row as f64).collect() };
+        let dims = [("time", index.len())];
+        let mut fixed = Fixed::new(format!("{group}/time"), DataType::Float64, &dims, numbers(index));
+        if tells {
+            fixed.array.attributes = self.unit_of_time();
+        }
+        fixed
     }
 
     fn time_of(&self, group: &str) -> Fixed {
         let time = self.time.concat();
         let dims = [("time", time.len())];
-        Fixed::new(format!("{group}/time_value"), DataType::Float64, &dims, numbers(time))
+        let mut fixed = Fixed::new(format!("{group}/time_value"), DataType::Float64, &dims, numbers(time));
+        fixed.array.attributes = self.unit_of_time();
+        fixed
+    }
+
+    /// Attributes by which xarray makes dates of times (CF conventions).
+    fn unit_of_time(&self) -> Attributes {
+        let words = self.dates.iter().flat_map(|dates| {
+            let unit = format!("seconds since {}", dates.origin.replace('T', " "));
+            [("units", unit), ("calendar", "proleptic_gregorian".to_owned())]
+        });
+        words.map(|(name, word)| (name.to_owned(), Value::from(word))).collect()
     }
 
     fn sequence_of(&self, group: &str) -> Fixed {

@@ -14,6 +14,7 @@ use super::error::StoreError;
 use super::files::{ROOT, read_block, read_root, read_state, rows_in_block};
 use super::layout::{Column, Committed, Layout, Source};
 use super::statistics::FIELDS;
+use crate::table::Dates;
 
 /// A run as it was at the last commit before it was opened.
 ///
@@ -141,6 +142,11 @@ impl StoredRun {
     pub fn time(&self) -> Vec<Vec<f64>> {
         let time = self.layout.numbers("constant_data/time_value").unwrap_or_default();
         self.rows().into_iter().filter_map(|rows| time.get(rows).map(<[f64]>::to_vec)).collect()
+    }
+
+    /// Dates behind the times, where they count seconds since one.
+    pub fn dates(&self) -> Option<Dates> {
+        serde_json::from_value(self.layout.attribute("dates").clone()).ok()
     }
 
     /// The record as the model sees it.

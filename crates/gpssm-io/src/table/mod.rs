@@ -127,6 +127,25 @@ pub struct Data {
     pub n_rows: usize,
     /// Missing outputs.
     pub n_missing: usize,
+    /// Dates behind the times, where they count seconds since one.
+    pub dates: Option<Dates>,
+}
+
+/// Dates of a record whose times count seconds; Python's records have them.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dates {
+    /// The date from which seconds are counted, such as `2020-01-01T00:00:00`; UTC.
+    pub origin: String,
+    /// Time zone in which the dates are shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Frequency in the words of pandas, such as `MS`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency: Option<String>,
+    /// Times of the rows as they were measured, where the model sees others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Vec<Vec<f64>>>,
 }
 
 impl Data {
@@ -150,6 +169,7 @@ impl Data {
             dt: None,
             sequence_labels: labels,
             source: source.to_owned(),
+            dates: None,
         }
     }
 
@@ -220,6 +240,7 @@ pub fn read_record(path: &Path, columns: &Columns) -> Result<Data, DataError> {
         source: path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
         n_rows,
         n_missing,
+        dates: None,
     })
 }
 
