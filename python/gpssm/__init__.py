@@ -15,6 +15,7 @@ from ._core import VERSION as __version__
 from ._data import Data, as_data
 from ._fit import fit, fit_many
 from .bases import *  # noqa: F403
+from .compiled import CompiledFunction
 from .distilled import Distilled
 from .functions import *  # noqa: F403
 from .initial import *  # noqa: F403
@@ -26,6 +27,7 @@ from .sensors import *  # noqa: F403
 from .transitions import *  # noqa: F403
 
 __all__ = [
+    "CompiledFunction",
     "Data",
     "Distilled",
     "Result",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._types import Floats
+from .compiled import CompiledFunction
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ def signature(function: Callable[..., object], first: tuple[str, ...], what: str
 
     They are those in `first`, then ``x``, then ``u`` if it wants the inputs, then parameters by name.
     """
+    if isinstance(function, CompiledFunction):
+        function.check(3 if not first else 4, what)
+        if first not in ((), ("y",)):
+            raise ValueError(f"{what}: {function.name} is compiled; give a Python function here")
+        return Signature(True, tuple(function.parameters))
     try:
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):

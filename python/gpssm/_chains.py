@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import pickle
 import time
+import warnings
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._data import Data
-from ._settings import Sampler
+from ._settings import Sampler, budget_text
 from ._types import Floats
 from .model import Model
 
@@ -25,6 +27,9 @@ __all__ = ["Chain", "Draws", "Job", "run_here", "run_in"]
 
 Ended = Literal["complete", "interrupted", "budget"]
 """How a run ended."""
+
+BLOCK = 2.0
+"""Seconds of a block of a chain on a worker."""
 
 ATTEMPTS = 4
 """How often a chain is handed to an executor whose workers are lost."""
@@ -109,10 +114,27 @@ class Job:
     plans: list[Plan]
     basis: str | None = None
 
-    def one(self, plan: Plan, draws: int) -> Job:
-        """Give the job of a single chain up to so many draws, in one thread."""
-        sampler: Sampler = {**self.sampler, "threads": 1, "draws": draws, "budget": "none"}
+    def one(self, plan: Plan, draws: int, seconds: float) -> Job:
+        """Give the job of a single chain up to so many draws, in one thread and for so long."""
+        sampler: Sampler = {**self.sampler, "threads": 1, "draws": draws, "budget": budget_text(seconds)}
         return replace(self, plans=[(plan[0], plan[1], None)], sampler=sampler)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A job whose functions are packed by cloudpickle, which takes lambdas and functions of notebooks along."""
+
+    plans: list[Plan]
+    job: bytes
+
+
+def packed(job: Job) -> Job | Packed:
+    """A job that can be sent to other processes, if cloudpickle is installed."""
+    try:
+        import cloudpickle
+    except ImportError:
+        return job
+    return Packed(job.plans, cloudpickle.dumps(job))
 
 
 @dataclass(frozen=True)
@@ -137,12 +159,14 @@ def run_here(
     sampler = json.dumps(job.sampler)
     plans = [(chain, state, None if draws is None else draws._to_core()) for chain, state, draws in job.plans]
     found, ended, basis = problem.sample(sampler, plans, True, progress, look, store)
+    if (fault := problem.faults()) is not None:
+        warnings.warn(f"{fault}; such states count as impossible", UserWarning, stacklevel=2)
     return Outcome([Chain._from_core(chain) for chain in found], ended, basis)
 
 
-def run_alone(job: Job) -> Chain:
-    """Run a job of one chain; what is sent to workers."""
-    outcome = run_here(job)
+def run_alone(job: Job | Packed) -> Chain:
+    """Run a job of one chain, or a block of it; what is sent to workers."""
+    outcome = run_here(pickle.loads(job.job) if isinstance(job, Packed) else job)
     if outcome.ended == "interrupted" or not outcome.chains:
         raise KeyboardInterrupt
     return outcome.chains[0]
@@ -156,7 +180,8 @@ def run_in(
 ) -> Outcome:
     """Run each chain of a job on a worker of an executor.
 
-    A chain whose worker is lost is handed out again; as chains are pure functions, that changes no draw. A run
+    Chains run in blocks of some seconds: the progress is that of the blocks, and an interrupt keeps them. A chain
+    whose worker is lost is handed out again; as chains are pure functions, that changes no draw. A run
     without a fixed number of draws goes from one look at all chains to the next, as in one process.
     """
     problem = job.model._problem(job.data, job.sampler)
@@ -200,6 +225,15 @@ def _all(plan: Plan, new: dict[int, Chain]) -> Draws:
     return new[number].draws if earlier is None else earlier.followed_by(new[number].draws)
 
 
+@dataclass
+class _Running:
+    """A chain on a worker: its plan, how long its block may take, and how often its worker was lost."""
+
+    plan: Plan
+    seconds: float
+    lost: int = 0
+
+
 def _round(
     executor: Executor,
     job: Job,
@@ -209,41 +243,66 @@ def _round(
     progress: Callable[[int, str, int, int], None] | None,
     deadline: float | None,
 ) -> Ended:
-    """Bring each chain to so many draws; what is done is in `new`, also after an interrupt."""
-    states = [new[number].state if number in new else state for number, state, _ in plans]
-    jobs = [job.one((plan[0], state, None), draws) for plan, state in zip(plans, states, strict=True)]
-    futures: list[Future[Chain]] = [executor.submit(run_alone, one) for one in jobs]
-    ended: Ended = "complete"
-    added: set[int] = set()
+    """Bring each chain to so many draws, block by block; what is done is in `new`, also after an interrupt."""
+    running: dict[Future[Chain], _Running] = {}
+
+    def submit(one: _Running, error: BaseException | None = None) -> None:
+        number, state, _ = one.plan
+        state = new[number].state if number in new else state
+        running[_submit(executor, job.one((number, state, None), draws, one.seconds), error)] = one
+
     try:
-        for k, one in enumerate(jobs):
-            for attempt in range(ATTEMPTS):
+        for plan in plans:
+            submit(_Running(plan, BLOCK))
+        while running:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            done, _ = wait(running, timeout=left, return_when=FIRST_COMPLETED)
+            if not done:
+                return _stop(running, new, "budget")
+            for future in sorted(done, key=lambda one: running[one].plan[0]):
+                one = running.pop(future)
                 try:
-                    left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                    _add(new, futures[k].result(left))
-                    added.add(k)
-                    break
-                except TimeoutError:
-                    if deadline is None or time.monotonic() < deadline:
-                        raise
-                    ended = "budget"
-                    break
+                    block = future.result()
                 except Exception as error:
-                    if not _is_loss(error) or attempt + 1 == ATTEMPTS:
+                    one.lost += 1
+                    if not _is_loss(error) or one.lost == ATTEMPTS:
                         raise
-                    futures[k] = _submit_again(executor, one, error)
-            if ended != "complete":
-                break
-            if progress is not None:
-                progress(plans[k][0], "sample", draws, draws)
+                    submit(one, error)
+                    continue
+                if not len(block.draws) and not len(block.warmup):
+                    # The start is searched for in one go: the next block has more time.
+                    one.seconds *= 2.0
+                else:
+                    _add(new, block)
+                length = _length(one.plan, new)
+                if progress is not None:
+                    progress(one.plan[0], *_phase(job.sampler, new.get(one.plan[0]), length, draws))
+                if length < draws:
+                    submit(one)
     except KeyboardInterrupt:
-        ended = "interrupted"
-    if ended != "complete":
-        for future in futures:
+        return _stop(running, new, "interrupted")
+    except BaseException:
+        for future in running:
             future.cancel()
-        for k, future in enumerate(futures):
-            if k not in added and future.done() and not future.cancelled() and future.exception() is None:
-                _add(new, future.result())
+        raise
+    return "complete"
+
+
+def _phase(sampler: Sampler, chain: Chain | None, length: int, draws: int) -> tuple[str, int, int]:
+    """Where a chain is: its phase, and sweeps done of all in it."""
+    if length:
+        return "sample", length, draws
+    warmup = 0 if chain is None else len(chain.warmup)
+    return ("tune", warmup, int(sampler.get("tune") or 0)) if warmup else ("start", 0, 1)
+
+
+def _stop(running: dict[Future[Chain], _Running], new: dict[int, Chain], ended: Ended) -> Ended:
+    """Cancel what has not begun, and keep the blocks that were ready."""
+    for future in running:
+        future.cancel()
+    for future in sorted(running, key=lambda one: running[one].plan[0]):
+        if future.done() and not future.cancelled() and future.exception() is None:
+            _add(new, future.result())
     return ended
 
 
@@ -260,10 +319,13 @@ def _is_loss(error: BaseException) -> bool:
     return bool(names & {"KilledWorker", "CommClosedError", "FutureCancelledError", "LostRunError"})
 
 
-def _submit_again(executor: Executor, job: Job, error: BaseException) -> Future[Chain]:
+def _submit(executor: Executor, job: Job, error: BaseException | None) -> Future[Chain]:
+    """Hand a job out; `error` says why its worker was lost before."""
     try:
-        return executor.submit(run_alone, job)
+        return executor.submit(run_alone, packed(job) if job.model.has_functions else job)
     except Exception:
+        if error is None:
+            raise
         chain = job.plans[0][0]
         raise RuntimeError(
             f"chain {chain}: its worker was lost and the executor takes no more work; "

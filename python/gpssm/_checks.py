@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -14,8 +14,9 @@ from . import _core
 from ._arguments import checked
 from ._data import Data, DataLike
 from ._fitted import filter_options
+from ._progress import Steps
 from ._settings import whole
-from ._tree import add_parameters, observed, row_index
+from ._tree import add_parameters, inputs_of, observed, row_index
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +46,36 @@ def prior_tree(problem: _core.Problem, data: Data, draws: int, seed: int) -> xr.
     y = ((*dims, "time", "output"), np.concatenate(found["y"], axis=1)[None])
     predictive = xr.Dataset({"y": y}, {**coords, **row_index(data), "output": data.outputs})
     groups = {"prior": prior, "prior_predictive": predictive, "observed_data": observed(data)}
+    groups["constant_data"] = inputs_of(data)
     return xr.DataTree.from_dict(groups)
+
+
+def all_groups(
+    result: Result, prior: int, predictions: xr.Dataset | None, missing: bool, seed: int
+) -> xr.DataTree:
+    """All groups of ArviZ's schema; see `gpssm.Result.groups`."""
+    tree = result.posterior.copy()
+    tree["posterior_predictive"] = xr.DataTree(replicates(result, seed))
+    if prior:
+        drawn = prior_tree(result._problem, result.data, prior, seed)
+        tree["prior"], tree["prior_predictive"] = drawn["prior"], drawn["prior_predictive"]
+    if predictions is not None:
+        if "path" not in predictions.dims or "y" not in predictions:
+            raise ValueError("predictions: expected what result.forecast gives, with y (path, time, output)")
+        drawn_paths = predictions[[name for name in ("y", "x") if name in predictions]]
+        drawn_paths = drawn_paths.drop_vars("quantile", errors="ignore").rename(path="draw").expand_dims(chain=[0])
+        order = ("chain", "draw", "time", ...)
+        drawn_paths = drawn_paths.assign_coords(draw=np.arange(predictions.sizes["path"])).transpose(*order)
+        tree["predictions"] = xr.DataTree(drawn_paths)
+        if "u" in predictions:
+            inputs = predictions[["u"]].drop_vars("quantile", errors="ignore")
+            tree["predictions_constant_data"] = xr.DataTree(inputs)
+    seen = tree["observed_data"]["y"].notnull().any("output").values
+    if not missing and not seen.all():
+        for name in ("observed_data", "constant_data", "posterior_predictive", "prior_predictive"):
+            if name in tree.children:
+                tree[name] = xr.DataTree(tree[name].to_dataset().isel(time=np.flatnonzero(seen)))
+    return tree
 
 
 def replicates(result: Result, seed: int) -> xr.Dataset:
@@ -59,40 +89,65 @@ def replicates(result: Result, seed: int) -> xr.Dataset:
     return xr.Dataset({"y": variable}, {**coords, **row_index(result.data), "output": result.data.outputs})
 
 
+Method = Literal["record", "lfo"]
+"""How models are compared."""
+
+
 @checked
 def compare(
-    results: Mapping[str, Result],
-    y: DataLike,
+    results: Mapping[str, Result] | Sequence[Result],
+    y: DataLike | None = None,
     u: DataLike | None = None,
     *,
-    n_init: int = 0,
-    functions: int = 50,
+    method: Method = "record",
+    n_init: int | None = None,
+    functions: int | None = None,
     particles: int = 50,
     seed: int = 1,
     max_draws: int | None = 200,
+    draws: int = 500,
+    progress_bar: bool = True,
 ) -> pd.DataFrame:
-    """Rank fitted models by how well they predict the next row of a record that none of them was fitted to.
+    """Rank fitted models by how well they predict the next row: log p(y_t | y_{0:t-1}), mean over rows.
 
-    The score of a row is log p(y_t | y_{0:t-1}) under the fitted model. As ``gpssm compare`` of the program.
+    As ``gpssm compare`` of the program.
 
     Parameters
     ----------
-    results : dict of Result
-        Fitted models by name; they must have the same outputs and inputs.
+    results : dict or list of Result
+        Fitted models by name, or numbered; they must have the same outputs and inputs.
     y, u
-        The record, as for `gpssm.fit`.
-    n_init : int
-        Number of rows at the beginning that set the state and are not scored.
-    functions, particles, seed
+        For ``method="record"``: a record that none of the models was fitted to, as for `gpssm.fit`.
+    method : "record" or "lfo"
+        On a new record, or leave-future-out: the later rows of the training record, each predicted from the rows
+        before it alone. Draws of a fit to the first rows are weighted by how well they predict the following
+        rows; where the weights become unreliable (Pareto k), the model is fitted again. Priors that follow the
+        scale of the data are those of the whole record. Prefer this comparison to ``az.loo`` for time series.
+    n_init : int, optional
+        Number of rows at the beginning that are not scored: they set the state (0 by default), or with
+        ``"lfo"`` are fitted first (half of the rows by default).
+    functions : int, optional
+        Number of functions: of the filter (50), or of those that ``"lfo"`` weights (400).
+    particles, seed
         The filter, see `gpssm.Result.filter`.
     max_draws : int, optional
-        Number of draws that are used, spread evenly over all of them; None for all.
+        Number of draws that are used on a new record, spread evenly over all of them; None for all.
+    draws : int
+        Draws of each chain of a fit of ``"lfo"``.
+    progress_bar : bool
+        Whether the progress of ``"lfo"`` is shown.
 
     Returns
     -------
     pandas.DataFrame
-        Models, the best first: ``log_score`` (mean of a row), ``difference`` to the best and its
-        ``standard_error``. A difference below two standard errors is not significant.
+        Models, the best first: ``log_score`` (mean of a row), ``difference`` to the best, its
+        ``standard_error``, and the number of rows ``n``; with ``"lfo"`` also the number of ``fits`` and the
+        ``largest_k`` of the weights that were used. A difference below two standard errors is not significant.
+
+    References
+    ----------
+    Bürkner, Gabry and Vehtari (2020), Approximate leave-future-out cross-validation for Bayesian time series
+    models.
 
     Examples
     --------
@@ -102,19 +157,61 @@ def compare(
     >>> fits = {kernel: gpssm.fit(y[:30], kernel=kernel, **short) for kernel in ("se", "linear")}
     >>> gpssm.compare(fits, y[30:], functions=5).columns.tolist()
     ['log_score', 'difference', 'standard_error', 'n']
+    >>> quick = {"draws": 25, "functions": 25, "progress_bar": False}
+    >>> gpssm.compare(fits, method="lfo", n_init=25, **quick)["n"].tolist()
+    [5, 5]
     """
     import pandas as pd
 
+    if not isinstance(results, Mapping):
+        results = {str(number): result for number, result in enumerate(results)}
     if not results:
         raise ValueError("results: there is nothing to compare")
-    records = {name: result._record(y, u) for name, result in results.items()}
-    _, outputs, inputs = next(iter(records.values()))
     layouts = {result.data.layout for result in results.values()}
     if len(layouts) > 1:
         raise ValueError("results: models of other rows (every, input_lags, delay) cannot be compared")
-    options = filter_options(functions, particles, 256, 1.0, "auto", seed)
-    models = [(name, result._some_draws(max_draws)) for name, result in results.items()]
-    ranking = json.loads(_core.Posterior.compare(models, outputs, inputs, whole("n_init", n_init, 0), options))
+    if n_init is not None:
+        whole("n_init", n_init, 0)
     columns = ["log_score", "difference", "standard_error"]
-    rows = [{**{column: model[column] for column in columns}, "n": len(model["rows"])} for model in ranking]
+    if method == "lfo":
+        if y is not None or u is not None:
+            raise ValueError("y: leave-future-out scores the training record; give no other")
+        options = {"n_init": n_init, "draws": whole("draws", draws, 1), "particles": particles, "seed": seed}
+        if functions is not None:
+            options["functions"] = whole("functions", functions, 1)
+        ranking = _futures(results, options, progress_bar)
+        columns += ["largest_k"]
+    elif method == "record":
+        if y is None:
+            raise ValueError('y: give the record on which models are compared, or method="lfo"')
+        records = {name: result._record(y, u) for name, result in results.items()}
+        _, outputs, inputs = next(iter(records.values()))
+        text = filter_options(functions or 50, particles, 256, 1.0, "auto", seed)
+        models = [(name, result._some_draws(max_draws)) for name, result in results.items()]
+        ranking = json.loads(_core.Posterior.compare(models, outputs, inputs, n_init or 0, text))
+    else:
+        raise ValueError(f"method: expected 'record' or 'lfo', not {method!r}")
+    rows = []
+    for model in ranking:
+        row = {**{column: model[column] for column in columns}, "n": len(model["rows"])}
+        rows.append(row if "fits" not in model else {**row, "fits": len(model["fits"])})
     return pd.DataFrame(rows, index=pd.Index([model["name"] for model in ranking], name="model"))
+
+
+def _futures(
+    results: Mapping[str, Result], options: dict[str, int | None], progress_bar: bool
+) -> list[dict[str, Any]]:
+    """Leave-future-out scores, with a bar."""
+    models = [(name, result._problem, json.dumps(result.sampler)) for name, result in results.items()]
+    bar = Steps("leave-future-out") if progress_bar else None
+
+    def on_row(model: int, done: int, of: int, fits: int) -> None:
+        assert bar is not None
+        bar.tell(model * of + done, len(models) * of, f"{fits} fits of {models[model][0]}")
+
+    found: list[dict[str, Any]] = json.loads(
+        _core.compare_futures(models, json.dumps(options), on_row if bar else None)
+    )
+    if bar is not None:
+        bar.close()
+    return found

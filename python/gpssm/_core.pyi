@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Function = tuple[Callable[..., object], bool]
 UserKernels = Mapping[str, tuple[Callable[..., object], list[str]]]
+Labels = tuple[list[str], list[str], list[str], list[list[float]], str | None]
+# Outputs, inputs, labels of sequences, times of rows, dates as JSON.
 ArrayDraws = tuple[Floats, Sequence[Floats], Floats]
 
 VERSION: str
@@ -30,7 +32,7 @@ class FoundChain(StoredChain):
 class StoredRun(TypedDict):
     configuration: str
     states: list[str]
-    labels: tuple[list[str], list[str], list[str], list[list[float]]]
+    labels: Labels
     y: list[Floats]
     u: list[Floats]
     measured: tuple[list[Floats], list[Floats]] | None
@@ -122,7 +124,7 @@ class Problem:
         keys: str,
         y: Sequence[Floats],
         u: Sequence[Floats] | None,
-        labels: tuple[list[str], list[str], list[str], list[list[float]]],
+        labels: Labels,
         measured: tuple[Sequence[Floats], Sequence[Floats] | None] | None,
         callables: tuple[
             Mapping[str, Function],
@@ -148,6 +150,9 @@ class Problem:
     def basis(self) -> str | None: ...
     def check(self, settings: str) -> None: ...
     def sample_prior(self, n: int, seed: int) -> FoundPrior: ...
+    def log_prior(self, theta: Floats) -> Floats: ...
+    def prior_theta(self, n: int, seed: int) -> Floats: ...
+    def faults(self) -> str | None: ...
     def time_limit(self, settings: str) -> float | None: ...
     def with_basis(self, basis: str) -> Problem: ...
     def prepare(self, settings: str) -> Problem: ...
@@ -185,6 +190,12 @@ class Posterior:
     def distil(self, options: str) -> str: ...
     def visited(self) -> list[tuple[float, float]]: ...
 
+def compare_futures(
+    models: Sequence[tuple[str, Problem, str]],
+    options: str,
+    on_row: Callable[[int, int, int, int], None] | None,
+) -> str: ...
+def smooth_weights(log_weights: Floats) -> tuple[Floats, float, float]: ...
 def kernel_matrix(kernel: str, callables: UserKernels, n_x: int, z: Floats, other: Floats) -> Floats: ...
 def check_kernel(kernel: str, callables: UserKernels, n_x: int, n_z: int) -> None: ...
 def kernels() -> str: ...
@@ -214,7 +225,7 @@ def choose(
     keys: str,
     y: Sequence[Floats],
     u: Sequence[Floats] | None,
-    labels: tuple[list[str], list[str], list[str], list[list[float]]],
+    labels: Labels,
 ) -> str: ...
 def save_run(
     path: str, problem: Problem, settings: str, chains: Sequence[tuple[int, str | None, ArrayDraws, ArrayDraws]]

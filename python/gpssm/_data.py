@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core
-from ._index import Index, Times, filled, from_values, positions, rows_at
+from ._index import Index, Times, dates_table, filled, from_values, positions, rows_at
 from ._layout import Layout
 from ._tables import Channels, as_table
 from ._types import Floats
@@ -60,9 +61,17 @@ class Data:
     index: list[Index] | None = None
     named: tuple[bool, bool] = (False, False)
 
-    def _labels(self) -> tuple[list[str], list[str], list[str], list[list[float]]]:
-        """Names and times, as the extension takes them."""
-        return self.outputs, self.inputs, self.sequences, [time.tolist() for time in self.time]
+    def _labels(self) -> _core.Labels:
+        """Names and times, as the extension takes them; dates as seconds since the first of them."""
+        times, dates = self.time, None
+        if self.index is not None:
+            own = self if self.measured is None or self.measured.index is None else self.measured
+            assert own.index is not None, "where the model sees dates, they were measured"
+            origin = own.index[0].values[0]
+            times = [index.seconds_since(origin) for index in self.index]
+            dates = dates_table(own.index, origin, measured=own is not self)
+        labels = self.outputs, self.inputs, self.sequences, [time.tolist() for time in times]
+        return *labels, None if dates is None else json.dumps(dates)
 
     def _rows(self, first: int, last: int) -> Data:
         """Some rows of every sequence."""

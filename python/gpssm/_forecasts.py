@@ -268,7 +268,10 @@ class Forecasts(Fitted):
             n = whole("steps", steps, 1)
         options = {"n_paths": paths, "process_noise": process_noise, "sensor_noise": sensor_noise, "seed": seed}
         start = json.dumps({"last_training": {"sequence": s}})
-        return self._free_run(inputs, n, None, start, options, raw, max_draws, index.after(n), quantiles)
+        found = self._free_run(inputs, n, None, start, options, raw, max_draws, index.after(n), quantiles)
+        if inputs is not None:
+            found = found.assign_coords(input=own.inputs).assign(u=(("time", "input"), inputs))
+        return found
 
     def _following(self, u: DataLike | None, index: Index, steps: int | None) -> Floats:
         """Inputs of the rows after the record."""

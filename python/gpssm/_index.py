@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,10 @@ class Index:
             return np.ascontiguousarray(self.values, dtype=np.float64)
         return np.ascontiguousarray((self.values - self.values[0]) / np.timedelta64(1, "s"), dtype=np.float64)
 
+    def seconds_since(self, origin: np.datetime64) -> Floats:
+        """Dates as seconds since one of them."""
+        return np.ascontiguousarray((self.values - origin) / np.timedelta64(1, "s"), dtype=np.float64)
+
     def part(self, rows: slice) -> Index:
         """Give some of the rows."""
         frequency = self.frequency if rows.step in (None, 1) else None
@@ -80,6 +84,38 @@ class Index:
             return Index(_add_months(self.values[-1], rows * months[1]), self.zone)
         step = (self.values[-1] - self.values[0]) / (len(self.values) - 1)
         return Index(self.values[-1] + rows * step, self.zone)
+
+
+class DatesTable(TypedDict, total=False):
+    """Dates of a record as they stand in a store."""
+
+    origin: str
+    zone: str | None
+    frequency: str | None
+    measured: list[list[float]]
+
+
+def dates_table(index: list[Index], origin: np.datetime64, *, measured: bool) -> DatesTable:
+    """Dates of all sequences for a store; with the times as they were measured, where the model sees others."""
+    whole = origin.astype("datetime64[s]")
+    text = str(whole if whole == origin else origin)
+    found = DatesTable(origin=text)
+    for name in ("zone", "frequency"):
+        words = {getattr(times, name) for times in index}
+        if len(words) == 1 and (word := words.pop()) is not None:
+            found[name] = word
+    if measured:
+        found["measured"] = [times.seconds_since(origin).tolist() for times in index]
+    return found
+
+
+def from_seconds(seconds: Floats, dates: DatesTable) -> Index:
+    """Times of a store as dates again."""
+    origin = np.datetime64(dates["origin"], "ns")
+    # Seconds are exact to a part in 10^16: to nanoseconds over days, to microseconds over centuries.
+    fine = np.abs(seconds).max(initial=0.0) < 1e6
+    steps = np.rint(seconds * (1e9 if fine else 1e6)).astype(np.int64) * (1 if fine else 1000)
+    return Index(origin + steps.astype("timedelta64[ns]"), dates.get("zone"), dates.get("frequency"))
 
 
 def from_pandas(index: pd.Index, what: str) -> Index | None:

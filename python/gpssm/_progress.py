@@ -108,6 +108,37 @@ class Bar:
             sys.stderr.write("\n")
 
 
+class Steps:
+    """A bar for work whose steps are counted.
+
+    Parameters
+    ----------
+    label : str
+        What stands before the bar.
+    """
+
+    def __init__(self, label: str) -> None:
+        self.label, self.width = label, 0
+        self.handle = _notebook_handle()
+        self.terminal = self.handle is None and sys.stderr.isatty()
+
+    def tell(self, done: int, of: int, words: str) -> None:
+        """Draw the bar."""
+        share = done / max(1, of)
+        text = f"{self.label} {share:4.0%} |{'█' * round(24 * share):<24}| {done}/{of} rows, {words}"
+        if self.handle is not None:
+            self.handle.update({"text/plain": text}, raw=True)
+        elif self.terminal:
+            sys.stderr.write("\r" + text.ljust(self.width))
+            sys.stderr.flush()
+            self.width = len(text)
+
+    def close(self) -> None:
+        """End the line."""
+        if self.terminal:
+            sys.stderr.write("\n")
+
+
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"

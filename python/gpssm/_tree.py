@@ -38,6 +38,7 @@ def draws_tree(result: Result) -> xr.DataTree:
     """All draws of a result; see `gpssm.Result.posterior`."""
     posterior, stats = result._groups
     groups = {"posterior": posterior, "sample_stats": stats, "log_likelihood": _log_likelihood(result)}
+    groups["log_prior"] = log_prior(result)
     groups |= {"observed_data": observed(result.data), "constant_data": _constant(result)}
     warmup = [(chain.chain, chain.warmup) for chain in result.chains]
     n = min((len(draws) for _, draws in warmup), default=0)
@@ -159,12 +160,30 @@ def observed(data: Data) -> xr.Dataset:
     return xr.Dataset({"y": y}, {**_rows(data), "output": data.outputs})
 
 
+def inputs_of(data: Data) -> xr.Dataset:
+    """Inputs, and the times of rows."""
+    found = xr.Dataset(coords=_rows(data))
+    if data.u is not None:
+        found = found.assign_coords(input=data.inputs)
+        found["u"] = (("time", "input"), np.concatenate(data.u))
+    return found
+
+
+def log_prior(result: Result) -> xr.Dataset:
+    """Log prior densities of the hyper-parameters, under their names; that of a matrix at its first entry."""
+    chains = result._complete
+    n_theta = len(result.parameter_names)
+    theta = np.stack([draws.theta for _, draws in chains]) if chains else np.empty((0, 0, n_theta))
+    values = result._problem.log_prior(np.ascontiguousarray(theta.reshape(-1, n_theta))).reshape(theta.shape)
+    coords = {"chain": [number for number, _ in chains], "draw": np.arange(theta.shape[1])}
+    found = xr.Dataset(coords=coords)
+    add_parameters(found, result._problem, values, ("chain", "draw"), learned=True)
+    return found
+
+
 def _constant(result: Result) -> xr.Dataset:
     """Inputs, and hyper-parameters that are known."""
-    found = xr.Dataset(coords=_rows(result.data))
-    if result.data.u is not None:
-        found = found.assign_coords(input=result.data.inputs)
-        found["u"] = (("time", "input"), np.concatenate(result.data.u))
+    found = inputs_of(result.data)
     if result._complete:
         add_parameters(found, result._problem, result._complete[0][1].theta[0], (), learned=False)
     return found

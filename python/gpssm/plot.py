@@ -1,4 +1,4 @@
-"""Figures with matplotlib: states, the transition function, prediction intervals, traces.
+"""Figures with matplotlib: prior checks, states, the transition function, prediction intervals, traces.
 
 Every function draws on the axes that it is given, or makes a figure, and returns the axes.
 """
@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike
 
-from ._tree import quantities
+from ._tree import add_parameters, quantities
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
 
     from ._types import Floats
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     AxesLike = Axes | Sequence[Axes] | None
 
-__all__ = ["intervals", "one_step", "states", "trace", "transition"]
+__all__ = ["intervals", "one_step", "prior", "prior_and_posterior", "states", "trace", "transition"]
 
 
 def _axes(ax: AxesLike, n: int, *, sharex: bool = False) -> list[Axes]:
@@ -196,6 +196,94 @@ def one_step(result: Result, *, horizon: int = 1, samples: int = 500, ax: AxesLi
     """
     data = result.data if result.data.measured is None else result.data.measured
     return intervals(result.predict(data._first(), horizon=horizon, samples=samples), result.data.y[0], ax=ax)
+
+
+def prior(tree: xr.DataTree, *, paths: int = 10, ax: AxesLike = None) -> list[Axes]:
+    """Prior predictive check: 90 % of the outputs that the model expects before any data, with what was measured.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        What `gpssm.Model.sample_prior` or `gpssm.Result.groups` gave.
+    paths : int
+        Number of simulated records that are drawn as lines.
+    ax : matplotlib axes, optional
+        One for each output.
+
+    Examples
+    --------
+    >>> from gpssm import plot
+    >>> import numpy as np, gpssm
+    >>> y = np.sin(0.4 * np.arange(20))
+    >>> len(plot.prior(gpssm.Model(kernel="se").sample_prior(y, draws=50)))
+    1
+    """
+    if "prior_predictive" not in tree.children:
+        raise ValueError("tree: there is no group prior_predictive; see Model.sample_prior")
+    predictive = tree["prior_predictive"].to_dataset()["y"]
+    drawn = predictive.stack(sample=("chain", "draw")).transpose("sample", "time", "output")
+    time, measured = drawn["time"].values, tree["observed_data"].to_dataset()["y"].values
+    axes = _axes(ax, drawn.sizes["output"], sharex=True)
+    for k, name in enumerate(drawn["output"].values):
+        samples = drawn.values[:, :, k]
+        _interval(axes[k], time, samples, "C4", f"{name} before the data")
+        axes[k].plot(
+            time, samples[:: max(1, len(samples) // max(1, paths))][:paths].T, color="C4", lw=0.5, alpha=0.6
+        )
+        axes[k].plot(time, measured[:, k], ".", color="k", ms=3, label="measured")
+        axes[k].set_ylabel(str(name))
+        axes[k].legend(loc="best", fontsize="small")
+    axes[-1].set_xlabel("time")
+    return axes
+
+
+def prior_and_posterior(
+    result: Result,
+    var_names: Sequence[str] | str | None = None,
+    *,
+    draws: int = 2000,
+    seed: int = 1,
+    ax: AxesLike = None,
+) -> list[Axes]:
+    """Prior beside posterior of hyper-parameters: where they agree, the data said little.
+
+    Parameters
+    ----------
+    result : Result
+    var_names : str or list of str, optional
+        Variables of the posterior; all hyper-parameters by default.
+    draws, seed : int
+        Draws from the prior, and their seed.
+    ax : matplotlib axes, optional
+        One for each number of them.
+
+    Examples
+    --------
+    >>> from gpssm import plot
+    >>> import numpy as np, gpssm
+    >>> y = np.sin(0.4 * np.arange(20))
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> len(plot.prior_and_posterior(result, ["process_sd"], draws=100))
+    1
+    """
+    posterior = result._groups[0]
+    found = quantities(posterior, var_names)
+    theta = result._problem.prior_theta(draws, seed)
+    before = xr.Dataset(coords={"chain": [0], "draw": np.arange(len(theta))})
+    add_parameters(before, result._problem, theta[None], ("chain", "draw"), learned=True)
+    expected = dict(quantities(before, None))
+    axes = _axes(ax, len(found))
+    for axis, (label, values) in zip(axes, found, strict=False):
+        shown = [(expected[label].ravel(), "prior", "C4")] if label in expected else []
+        shown.append((values.ravel(), "posterior", "C0"))
+        low = min(float(np.quantile(drawn, 0.005)) for drawn, _, _ in shown)
+        high = max(float(np.quantile(drawn, 0.98)) for drawn, _, _ in shown)
+        for drawn, word, color in shown:
+            axis.hist(drawn, bins=60, range=(low, high), density=True, alpha=0.5, color=color, label=word)
+        axis.set_xlabel(label, fontsize="small")
+        axis.set_yticks([])
+    axes[0].legend(loc="upper right", fontsize="small")
+    return axes
 
 
 def trace(result: Result, var_names: Sequence[str] | None = None, *, ax: AxesLike = None) -> list[Axes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import tomllib
 from collections.abc import Sequence
@@ -21,9 +20,10 @@ from ._choice import Choice
 from ._data import Data, default_names
 from ._filters import Filters
 from ._forecasts import Forecasts
+from ._index import DatesTable, from_seconds
 from ._layout import DataKeys, Layout
 from ._scores import Scores
-from ._settings import Sampler
+from ._settings import Sampler, whole
 from ._smaller import Smaller, ThinLoss
 from ._tree import common_length, draws_groups, draws_tree, quantities
 from ._types import Floats, Table
@@ -139,9 +139,11 @@ class Result(Forecasts, Filters, Scores, Smaller):
         Groups posterior (hyper-parameters such as ``process_sd`` (chain, draw, state) and ``se_ell`` (chain,
         draw, state, component), and states ``x`` (chain, draw, time, state)), sample_stats
         (``log_likelihood_total`` is log p(y | x, theta)), log_likelihood (log p(y_{t,k} | x_t, theta) of every
-        observation; it sums to the total), observed_data, constant_data, and warmup_posterior and
+        observation; it sums to the total), log_prior (of every hyper-parameter), observed_data, constant_data,
+        and warmup_posterior and
         warmup_sample_stats if warm-up was saved. ``az.loo`` and ``az.compare`` use log_likelihood; states were
-        drawn given the observation that is left out, so scores of predictions (`score`) are the better guide.
+        drawn given the observation that is left out, so leave-future-out (``method="lfo"`` of `gpssm.compare`)
+        and scores of predictions (`score`) are the better guide. `groups` adds the predictive groups.
 
         Sequences follow each other along time,
         which holds times if no time comes twice and numbers of rows otherwise; the coordinates ``sequence`` and
@@ -213,6 +215,90 @@ class Result(Forecasts, Filters, Scores, Smaller):
         tree = self.posterior.copy()
         tree["posterior_predictive"] = xr.DataTree(replicates(self, seed))
         return tree
+
+    @checked
+    def groups(
+        self, *, prior: int = 500, predictions: xr.Dataset | None = None, missing: bool = False, seed: int = 1
+    ) -> xr.DataTree:
+        """Give all groups of ArviZ's schema in one tree, for its figures and comparisons.
+
+        Parameters
+        ----------
+        prior : int
+            Draws from the prior, for the groups prior and prior_predictive; 0 leaves them out.
+        predictions : xarray.Dataset, optional
+            What `forecast` gave, for the groups predictions and predictions_constant_data.
+        missing : bool
+            Whether rows without any observed output stay in observed_data, constant_data and the predictive
+            groups; figures of ArviZ cannot draw them.
+        seed : int
+            Seed of the simulations.
+
+        Returns
+        -------
+        xarray.DataTree
+            `posterior` with posterior_predictive, prior, prior_predictive and predictions. For ArviZ 0.x give it
+            to `to_arviz`.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> tree = result.groups(prior=20, predictions=result.forecast(5, paths=30))
+        >>> tree["predictions"]["y"].sizes
+        Frozen({'chain': 1, 'draw': 30, 'time': 5, 'output': 1})
+        """
+        from ._checks import all_groups
+
+        self._check_sensor()
+        return all_groups(self, whole("prior", prior, 0), predictions, missing, whole("seed", seed, 0))
+
+    @checked
+    def sensitivity(
+        self,
+        var_names: Sequence[str] | str | None = None,
+        *,
+        prior: Sequence[str] | str | None = None,
+        alphas: tuple[float, float] = (0.99, 1.01),
+    ) -> pd.DataFrame:
+        """How much the posterior depends on the priors and on the data: power-scaling sensitivity.
+
+        Prior or likelihood p(y | x, theta) is raised to powers near 1, by weighting the draws, and the change of
+        each distribution is measured by the cumulative Jensen-Shannon distance per doubling of the power.
+
+        Parameters
+        ----------
+        var_names : str or list of str, optional
+            Variables of the posterior; all hyper-parameters by default.
+        prior : str or list of str, optional
+            The hyper-parameters whose priors are raised; all by default.
+        alphas : (float, float)
+            A power below and one above 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``prior``, ``likelihood`` and a ``diagnosis`` for each quantity: from 0.05 on, a distribution that
+            moves with prior and likelihood shows a conflict of prior and data, one that moves with the prior
+            alone a strong prior or weak data. Pareto k of the weights is in ``attrs``.
+
+        References
+        ----------
+        Kallioinen, Paananen, Bürkner and Vehtari (2023), Detecting and diagnosing prior and likelihood sensitivity
+        with power-scaling. The same numbers as ``az.psense`` of ArviZ 1.x.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=100, tune=50, chains=2, progress_bar=False)
+        >>> list(result.sensitivity().columns)
+        ['prior', 'likelihood', 'diagnosis']
+        """
+        from ._sensitivity import sensitivity
+
+        return sensitivity(self, var_names, prior, alphas)
 
     @checked
     def summary(self, var_names: Sequence[str] | str | None = None, *, level: float = 0.9) -> pd.DataFrame:
@@ -327,16 +413,9 @@ class Result(Forecasts, Filters, Scores, Smaller):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        parts = [f"<h4>gpssm: {html.escape(self._headline())}</h4>"]
-        parts.append(f"<p>{html.escape(repr(self.model))}<br>{html.escape(repr(self.data))}</p>")
-        if self._complete:
-            parts.append(self.summary().to_html(float_format=lambda value: f"{value:.3g}", border=0))
-        if self.warnings:
-            items = "".join(f"<li>{html.escape(warning)}</li>" for warning in self.warnings)
-            parts.append(f"<p><b>Warnings:</b></p><ul>{items}</ul>")
-        else:
-            parts.append("<p>No warnings: the chains have converged.</p>")
-        return "".join(parts)
+        from ._html import page
+
+        return page(self)
 
     @checked
     def resume(
@@ -481,17 +560,26 @@ def open(path: str | Path, model: Model | None = None) -> Result:
     """
     found = _core.open_run(str(path))
     keys: DataKeys = tomllib.loads(found["configuration"]).get("data", {})
-    outputs, inputs, sequences, time = found["labels"]
+    outputs, inputs, sequences, time, text = found["labels"]
     layout = Layout.of(keys, keys.get("u", ()))
+    dates: DatesTable | None = None if text is None else json.loads(text)
+    index = None if dates is None else [from_seconds(np.asarray(t), dates) for t in time]
+    measured = None
+    if found["measured"] is not None:
+        measured = _measured(found["measured"], keys, outputs, sequences, dates)
+        if measured.index is not None:
+            # Of every k-th row of the record, the frequency is not that of the record.
+            index = [times.part(slice(None, None, layout.every)) for times in measured.index]
     data = Data(
         list(found["y"]),
         list(found["u"]) if inputs else None,
-        [np.asarray(t) for t in time],
+        [np.asarray(t) for t in time] if index is None else [times.seconds for times in index],
         outputs,
         inputs,
         sequences,
         layout,
-        None if found["measured"] is None else _measured(found["measured"], keys, outputs, sequences),
+        measured,
+        index,
         named=(outputs != default_names("y", len(outputs)), inputs != default_names("u", len(inputs))),
     )
     stored = Model.from_toml(found["configuration"])
@@ -518,10 +606,18 @@ def _is_complete(lengths: list[int], draws: int | None) -> bool:
 
 
 def _measured(
-    found: tuple[list[Floats], list[Floats]], keys: DataKeys, outputs: list[str], sequences: list[str]
+    found: tuple[list[Floats], list[Floats]],
+    keys: DataKeys,
+    outputs: list[str],
+    sequences: list[str],
+    dates: DatesTable | None,
 ) -> Data:
-    """A record as it was measured, rows numbered."""
+    """A record as it was measured: its dates where they are known, else rows numbered."""
     y, u = found
+    index = None
+    if dates is not None and "measured" in dates:
+        index = [from_seconds(np.asarray(seconds), dates) for seconds in dates["measured"]]
     time = [np.arange(len(rows), dtype=np.float64) for rows in y]
+    time = time if index is None else [times.seconds for times in index]
     inputs = list(keys.get("u", ()))
-    return Data(y, u if inputs else None, time, outputs, inputs, sequences)
+    return Data(y, u if inputs else None, time, outputs, inputs, sequences, index=index)

@@ -36,6 +36,47 @@ def test_process_pool_gives_the_same_draws(record, result):
         assert same(both[0], result) and len(both[1].data.y[0]) == 20
 
 
+def test_lambdas_reach_other_processes(record):
+    pytest.importorskip("cloudpickle")
+    y, u = record
+    arguments = {**QUICK, "draws": 6, "mean": lambda x: 0.9 * x[:, 0]}
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert same(gpssm.fit(y, u, **arguments), gpssm.fit(y, u, **arguments, executor=pool))
+
+
+class InTurn(Executor):
+    """Runs at once in this process, in short blocks, and is interrupted after some of them."""
+
+    def __init__(self, most):
+        self.blocks, self.most = 0, most
+
+    def submit(self, function, job):
+        self.blocks += 1
+        future = Future()
+        if self.blocks > self.most:
+            raise KeyboardInterrupt
+        future.set_result(function(job))
+        return future
+
+
+def test_blocks_stream_progress_and_survive_an_interrupt(record, monkeypatch):
+    y, u = record
+    monkeypatch.setattr("gpssm._chains.BLOCK", 0.05)
+    told = []
+    arguments = {**QUICK, "draws": 400}
+    whole = gpssm.fit(y, u, **arguments)
+    executor = InTurn(10**6)
+    arguments["progress_bar"] = lambda *seen: told.append(seen)
+    assert same(whole, gpssm.fit(y, u, **arguments, executor=executor))
+    assert executor.blocks > 4, "one block for each chain: the test says nothing"
+    counts = [done for chain, phase, done, _ in told if chain == 0 and phase == "sample"]
+    assert len(counts) > 1 and counts == sorted(counts) and counts[-1] == 400
+    with pytest.warns(UserWarning, match="interrupted after"):
+        part = gpssm.fit(y, u, **arguments, executor=InTurn(executor.blocks // 2))
+    assert part.ended == "interrupted" and 0 < part.n_draws < 800
+    assert same(whole, part.resume(400, progress_bar=False))
+
+
 class Flaky(Executor):
     """Runs in this process, and loses every worker once."""
 

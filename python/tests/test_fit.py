@@ -75,6 +75,8 @@ def test_repr_in_terminals_and_notebooks(result):
     assert "process_sd" in repr(result) and "2 chains, 30 draws each" in repr(result)
     page = result._repr_html_()
     assert "<table" in page and "process_sd" in page
+    assert "Not converged." in page and page.count("<svg") == 1 and page.count("<circle") == 40
+    assert "nan" not in page.lower().replace("nanosecond", "")
 
 
 MODELS = [

@@ -2,7 +2,7 @@
 //!
 //! Without this, every call from a thread that Python does not know makes a thread state and throws it away, which
 //! costs far more than the call itself (measured: some 30 us against 1 us). There is no safe interface for it, so this
-//! file, and no other, has unsafe code.
+//! file has unsafe code; the only other one is `native`.
 
 use std::cell::RefCell;
 use std::sync::Arc;

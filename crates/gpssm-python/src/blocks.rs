@@ -19,7 +19,7 @@ use rand::rngs::ChaCha8Rng;
 use serde::Deserialize;
 
 use crate::arrays::{flat, matrix, rows, sequence, stack};
-use crate::callback::{Callable, Failure, PythonInitial, PythonSensor};
+use crate::callback::{Callable, Failure, LogDensity, PythonInitial, PythonSensor};
 use crate::error::{from_json, to_python, value_error};
 use crate::kernels::{PythonKernels, with_kernels, with_numbers};
 
@@ -266,7 +266,8 @@ impl StateSpace {
             }
             SensorNumbers::User { log_density, sample } => {
                 let sample = sample.map(|index| registry.callable(py, index, "sensor sample")).transpose()?;
-                let log_density = registry.callable(py, log_density, "sensor log density")?;
+                let log_density =
+                    LogDensity::Python(registry.callable(py, log_density, "sensor log density")?);
                 let sensor = Arc::new(PythonSensor { log_density, sample });
                 BoundSensor::User(UserSensor { sensor, parameters: Vec::new(), scaling: None })
             }

@@ -16,6 +16,7 @@ use rand::Rng;
 
 use crate::attached::Kept;
 use crate::error::value_error;
+use crate::native::Native;
 
 /// The first exception of a run.
 #[derive(Default)]
@@ -24,6 +25,20 @@ pub(crate) struct Failure {
     error: Mutex<Option<PyErr>>,
     /// Thread states of the threads that call functions.
     pub(crate) kept: Kept,
+    faults: Mutex<Option<Fault>>,
+}
+
+/// Values that no function should give: the first of them in words, and how many there were.
+struct Fault {
+    words: String,
+    n: u64,
+}
+
+/// Which function was called, and whether it is a log density, which may be minus infinity.
+pub(crate) struct Asked<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) n_x: usize,
+    pub(crate) is_density: bool,
 }
 
 impl Failure {
@@ -35,6 +50,48 @@ impl Failure {
     fn keep(&self, error: PyErr) {
         self.raised.store(true, Ordering::Relaxed);
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    /// Takes note of values that are not numbers at points that are, and refuses densities of infinity.
+    pub(crate) fn look_at(&self, asked: &Asked, z: &Points, parameters: &[f64], out: &[f64]) {
+        let infinite =
+            |value: f64| if asked.is_density { value == f64::INFINITY } else { value.is_infinite() };
+        let wrong = |i: &usize| out[*i].is_nan() || infinite(out[*i]);
+        let known = |i: &usize| (0..z.n_components()).all(|c| z.column(c)[*i].is_finite());
+        let Some(first) = (0..out.len()).find(|i| wrong(i) && known(i)) else { return };
+        let words = || {
+            let row = z.row(first);
+            let (x, u) = row.split_at(asked.n_x.min(row.len()));
+            let with_u = if u.is_empty() { String::new() } else { format!(", u = {u:?}") };
+            let with_parameters =
+                if parameters.is_empty() { String::new() } else { format!(", parameters {parameters:?}") };
+            let (name, value, n) = (asked.name, out[first], out.len());
+            format!("{name} returned {value} in row {first} of {n}, at x = {x:?}{with_u}{with_parameters}")
+        };
+        if asked.is_density && out[first] == f64::INFINITY {
+            self.keep(value_error(format!("{}; a log density must be finite or -inf", words())));
+        }
+        let n = (0..out.len()).filter(|i| wrong(i) && known(i)).count() as u64;
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        match faults.as_mut() {
+            Some(fault) => fault.n += n,
+            None => *faults = Some(Fault { words: words(), n }),
+        }
+    }
+
+    /// What functions returned wrongly so far, in words; it is forgotten.
+    pub(crate) fn faults(&self) -> Option<String> {
+        let fault = self.faults.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let times =
+            if fault.n == 1 { String::new() } else { format!(", the first of {} such values", fault.n) };
+        Some(format!("{}{times}", fault.words))
+    }
+
+    /// An error of the engine, with what functions returned wrongly before it.
+    pub(crate) fn explain(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        let Some(words) = self.faults() else { return error };
+        let text = format!("{}; {words}", error.value(py));
+        PyErr::from_type(error.get_type(py), text)
     }
 
     /// Raises what was kept, and forgets it.
@@ -102,6 +159,10 @@ impl Callable {
             let first = first.map(|y| PyArray1::from_slice(py, y).into_any());
             self.call(py, first, z, parameters)
         });
+        if !self.failure.is_raised() {
+            let asked = Asked { name: &self.name, n_x: self.n_x, is_density: first.is_some() };
+            self.failure.look_at(&asked, z, parameters, out);
+        }
     }
 
     /// Calls `function(values)`.
@@ -153,15 +214,24 @@ impl StateFunction for Callable {
     }
 }
 
+/// A log density: a Python function, or a compiled one.
+pub(crate) enum LogDensity {
+    Python(Callable),
+    Native(String, Native),
+}
+
 /// A sensor: its log density and, where simulation is wanted, how to draw from it.
 pub(crate) struct PythonSensor {
-    pub(crate) log_density: Callable,
+    pub(crate) log_density: LogDensity,
     pub(crate) sample: Option<Callable>,
 }
 
 impl SensorDensity for PythonSensor {
     fn log_density(&self, y: &[f64], z: &Points, parameters: &[f64], out: &mut [f64]) {
-        self.log_density.evaluate(Some(y), z, parameters, out);
+        match &self.log_density {
+            LogDensity::Python(function) => function.evaluate(Some(y), z, parameters, out),
+            LogDensity::Native(_, function) => function.evaluate(Some(y), z, parameters, out),
+        }
     }
 
     fn sample(&self, z: &[f64], parameters: &[f64], rng: &mut dyn Rng, y: &mut [f64]) {
@@ -172,8 +242,11 @@ impl SensorDensity for PythonSensor {
     }
 
     fn can_sample(&self) -> Result<(), String> {
-        let missing =
-            || format!("{} has no sample function: give one to draw outputs", self.log_density.name);
+        let name = match &self.log_density {
+            LogDensity::Python(function) => &function.name,
+            LogDensity::Native(name, _) => name,
+        };
+        let missing = || format!("{name} has no sample function: give one to draw outputs");
         self.sample.as_ref().map(|_| ()).ok_or_else(missing)
     }
 }

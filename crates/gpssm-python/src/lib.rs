@@ -22,8 +22,11 @@ mod blocks;
 mod callback;
 mod choose;
 mod error;
+mod future;
 mod kernels;
 mod layout;
+#[allow(unsafe_code)]
+mod native;
 mod posterior;
 mod problem;
 mod store;
@@ -36,6 +39,8 @@ mod _core {
     use crate::blocks::{Random, StateSpace, Transition, kernel_herding, slice_update};
     #[pymodule_export]
     use crate::choose::choose;
+    #[pymodule_export]
+    use crate::future::{compare_futures, smooth_weights};
     #[pymodule_export]
     use crate::kernels::{kernel_matrix, kernels};
     #[pymodule_export]

@@ -25,9 +25,10 @@ use pyo3::types::{PyDict, PyList};
 use serde::{Deserialize, Serialize};
 
 use crate::arrays::{flat, matrix, record, rows};
-use crate::callback::{Callable, Failure, PythonInitial, PythonPrior, PythonSensor};
+use crate::callback::{Callable, Failure, LogDensity, PythonInitial, PythonPrior, PythonSensor};
 use crate::error::{from_json, to_json, to_python, value_error};
 use crate::kernels::{PythonKernels, with_kernels};
+use crate::native::Native;
 use crate::store::{Both, StorePlan};
 
 /// How often the main thread looks for interrupts.
@@ -69,12 +70,22 @@ impl Registered {
             Callable::new(name, function.clone_ref(py), wants_u, n_x, &failure)
         };
         let mut registry = Functions::new();
+        let native = |name: &str, function: &Py<PyAny>| {
+            let address = function.bind(py).getattr("_gpssm_address").ok()?.extract::<usize>().ok()?;
+            Some(Native::new(name, address, n_x, &failure))
+        };
         for (name, (function, wants_u)) in &callables.0 {
-            registry = registry.with(name, callable(name, function, *wants_u));
+            registry = match native(name, function) {
+                Some(native) => registry.with(name, native),
+                None => registry.with(name, callable(name, function, *wants_u)),
+            };
         }
         for (name, (log_density, sample)) in &callables.1 {
             let sample = sample.as_ref().map(|(function, wants_u)| callable(name, function, *wants_u));
-            let log_density = callable(name, &log_density.0, log_density.1);
+            let log_density = match native(name, &log_density.0) {
+                Some(native) => LogDensity::Native(name.clone(), native),
+                None => LogDensity::Python(callable(name, &log_density.0, log_density.1)),
+            };
             registry = registry.with_sensor(name, PythonSensor { log_density, sample });
         }
         for (name, (log_density, sample)) in &callables.2 {
@@ -91,8 +102,8 @@ impl Registered {
     }
 }
 
-/// Names and times of a record: outputs, inputs, labels of sequences, times of rows.
-pub(crate) type Labels = (Vec<String>, Vec<String>, Vec<String>, Vec<Vec<f64>>);
+/// Names and times of a record: outputs, inputs, labels of sequences, times of rows, and dates behind them as JSON.
+pub(crate) type Labels = (Vec<String>, Vec<String>, Vec<String>, Vec<Vec<f64>>, Option<String>);
 
 /// Outputs and inputs as they were measured, where the model sees others.
 type Measured<'py> = (Vec<PyReadonlyArray2<'py, f64>>, Option<Vec<PyReadonlyArray2<'py, f64>>>);
@@ -167,6 +178,31 @@ impl Problem {
         result.set_item("y", y)?;
         result.set_item("diverged", n - found.len() as u64)?;
         Ok(result)
+    }
+
+    /// What functions of the user returned wrongly since this was last asked, in words.
+    fn faults(&self) -> Option<String> {
+        self.failure.faults()
+    }
+
+    /// Draws of the hyper-parameters from their prior (draw, parameter).
+    fn prior_theta<'py>(&self, py: Python<'py>, n: u64, seed: u64) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let draws = (0..n as usize).map(|index| gpssm::posterior::prior_theta(&self.problem, seed, index));
+        let draws = draws.collect::<Result<Vec<_>, _>>();
+        self.failure.check()?;
+        matrix(py, draws.map_err(to_python)?.concat(), n as usize, self.problem.table().len())
+    }
+
+    /// Log prior densities of hyper-parameters (draw, parameter).
+    fn log_prior<'py>(
+        &self,
+        py: Python<'py>,
+        theta: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (draws, table) = (rows(&theta), self.problem.table());
+        let values = py.detach(|| draws.iter().flat_map(|theta| table.log_densities(theta)).collect());
+        self.failure.check()?;
+        matrix(py, values, draws.len(), table.len())
     }
 
     /// The settings with every default written out, as JSON.
@@ -328,7 +364,8 @@ impl Problem {
         });
         self.failure.check()?;
         // A panic of the worker goes on as one of this thread, where pyo3 makes an exception of it.
-        let report = report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(run_error)?;
+        let report = report.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let report = report.map_err(|error| self.failure.explain(py, run_error(error)))?;
         let ended = match (interrupt, report.ended) {
             (Some(error), _) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => {
                 "interrupted"
@@ -526,7 +563,7 @@ pub(crate) fn file_and_data(
             file.put(&key, value, &option).map_err(config_error)?;
         }
     }
-    let (outputs, inputs, sequences, time) = labels;
+    let (outputs, inputs, sequences, time, dates) = labels;
     let record = record(y, u)?;
     for (key, names) in [("data.y", &outputs), ("data.u", &inputs)] {
         // Inputs with past values have names of their own, and the run file says what they were made of.
@@ -535,7 +572,8 @@ pub(crate) fn file_and_data(
         }
     }
     let data = Data::from_record(record, outputs, inputs, "data").with_labels(time, sequences);
-    Ok((file, data))
+    let dates = dates.map(|text| from_json("dates", &text)).transpose()?;
+    Ok((file, Data { dates, ..data }))
 }
 
 /// How many states the model will have: what user functions are called with.

@@ -103,7 +103,8 @@ pub(crate) fn open_run(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDi
     let result = PyDict::new(py);
     result.set_item("configuration", stored.configuration())?;
     result.set_item("states", stored.states())?;
-    let labels = (stored.outputs(), stored.inputs(), stored.sequences(), stored.time());
+    let dates = stored.dates().map(|dates| to_json("dates", &dates)).transpose()?;
+    let labels = (stored.outputs(), stored.inputs(), stored.sequences(), stored.time(), dates);
     result.set_item("labels", labels)?;
     let (outputs, inputs) = sequences(py, stored.record())?;
     result.set_item("y", outputs)?;

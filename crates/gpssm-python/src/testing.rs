@@ -11,7 +11,7 @@ use pyo3::exceptions::PyAssertionError;
 use pyo3::prelude::*;
 
 use crate::arrays::points;
-use crate::callback::{Callable, Failure, PythonSensor};
+use crate::callback::{Callable, Failure, LogDensity, PythonSensor};
 use crate::error::{to_json, value_error};
 use crate::kernels::{PythonKernels, one};
 
@@ -39,7 +39,7 @@ pub(crate) fn check_sensor(
     let callable =
         |name: &str, (function, wants_u): Function| Callable::new(name, function, wants_u, n_x, &failure);
     let sensor = Arc::new(PythonSensor {
-        log_density: callable("log_density", log_density),
+        log_density: LogDensity::Python(callable("log_density", log_density)),
         sample: sample.map(|sample| callable("sample", sample)),
     });
     let sensor = BoundSensor::User(UserSensor { sensor, parameters, scaling: None });
