@@ -25,7 +25,7 @@ from ._types import Json, Table
 from .bases import BasisLike, basis_table
 from .functions import FunctionLike, function_table
 from .initial import InitialLike, initial_table
-from .kernels import KernelLike, kernel_table
+from .kernels import Kernel, KernelLike, kernel_table
 from .priors import Noise, PriorLike, noise_table, prior_dict
 from .sensors import SensorLike, sensor_table
 from .transitions import StateLike, state_table
@@ -294,6 +294,62 @@ class Model:
     def is_open(self) -> bool:
         """Whether the model is to be chosen from the record, ``states="auto"``."""
         return bool(self._table.get("states") == "auto")
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """Kernel of all states as an object, also where it was given as text; None for the default.
+
+        Examples
+        --------
+        >>> import gpssm
+        >>> gpssm.Model(kernel="2 * matern32(x) + linear").kernel
+        gpssm.Scaled(factor=2.0, part=gpssm.Matern32(active=['x'])) + gpssm.Linear()
+        """
+        from ._objects import kernel_object
+
+        given = self._given.get("kernel")
+        return None if given is None else kernel_object(cast("KernelLike", given))
+
+    @checked
+    def resolved(self, y: DataLike, u: DataLike | None = None) -> Model:
+        """Give the same model with every default and prior that a fit to a record would have, as objects.
+
+        Parameters
+        ----------
+        y, u
+            The record, as for `gpssm.fit`: default priors follow its scale.
+
+        Examples
+        --------
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> model = gpssm.Model(kernel="linear").resolved(y)
+        >>> eval(repr(model)) == model
+        True
+        """
+        from ._objects import resolved
+
+        if self.is_open:
+            raise ValueError('states: "auto" is chosen by a fit; see result.model')
+        if self.has_functions:
+            raise ValueError("resolved: Python functions cannot be written out; use formulas instead")
+        problem = self._problem(as_data(y, u), self.sampler)
+        return resolved(tomllib.loads(problem.to_toml()))
+
+    def to_graphviz(self) -> str:
+        r"""Give the graphical model in the DOT language, for ``graphviz.Source`` or ``dot -Tsvg``.
+
+        Observed nodes are grey, inputs square, functions boxes; hyper-parameters act along dotted lines.
+
+        Examples
+        --------
+        >>> import gpssm
+        >>> print(gpssm.Model(kernel=gpssm.Matern32(), sensor="poisson").to_graphviz().splitlines()[8])
+            f_x [label="f_x ~ GP(identity, Matern32())", shape=box];
+        """
+        from ._graph import dot
+
+        return dot(self)
 
     @checked
     def sample_prior(

@@ -24,7 +24,8 @@ def same(a, b):
 
 def test_draws_have_the_schema_of_arviz(result):
     tree = result.posterior
-    assert set(tree.children) == {"posterior", "sample_stats", "log_likelihood", "observed_data", "constant_data"}
+    groups = {"posterior", "sample_stats", "log_likelihood", "log_prior", "observed_data", "constant_data"}
+    assert set(tree.children) == groups
     x = tree["posterior"]["x"]
     assert x.dims == ("chain", "draw", "time", "state") and x.shape == (2, 30, 40, 1)
     assert {"lp", "log_likelihood_total", "filter_failures"} <= set(tree["sample_stats"].data_vars)

@@ -125,6 +125,45 @@ def test_smoothed_weights_are_those_of_arviz():
         assert k == pytest.approx(float(shape), rel=1e-9) and limit == pytest.approx(1 - 1 / np.log10(500))
 
 
+MODELS = [
+    gpssm.Model(),
+    gpssm.Model(kernel="matern32(x) + 2 * linear^2", sensor="student_t"),
+    gpssm.Model(
+        2, kernel=gpssm.Odd(gpssm.SquaredExponential()), process_noise=gpssm.OnVariance("inverse_gamma(2, 1)")
+    ),
+    gpssm.Model(lags=1, sensor=gpssm.Gaussian(noise=0.1)),
+    gpssm.Model(
+        [gpssm.Gp(gpssm.Matern52(active=["gas"]), mean="a*x1", name="level")], parameters={"a": "normal(1, 0.5)"}
+    ),
+    gpssm.Model(sensor="poisson", dynamics="hilbert(20)"),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=range(len(MODELS)))
+def test_resolved_models_round_trip_and_mean_the_same(record, model):
+    y, u = record
+    y, u = np.abs(np.round(3 * y)), pd.DataFrame({"gas": u})
+    whole = model.resolved(y, u)
+    again = eval(repr(whole), {"gpssm": gpssm})
+    assert again == whole and "\n" in repr(whole)
+    # Nothing is left open: the engine has the same model, and the same draws.
+    problems = [one._problem(gpssm.as_data(y, u), {}) for one in (model, whole)]
+    assert problems[0].to_toml() == problems[1].to_toml()
+
+
+def test_kernels_and_graphs_of_models():
+    assert gpssm.Model(kernel="se + linear").kernel == gpssm.SquaredExponential() + gpssm.Linear()
+    assert gpssm.Model().kernel is None
+    own = gpssm.Matern32(active=["gas"])
+    assert gpssm.Model(kernel=own).kernel is own
+    table = gpssm.Model(kernel={"matern32": {"ell": [{"fixed": {"value": 2.0}}]}}).kernel
+    assert table == gpssm.Matern32(ell=[2.0])
+    graph = gpssm.Model(lags=2, kernel="se", sensor=gpssm.Poisson()).to_graphviz()
+    assert graph.startswith("digraph gpssm {") and graph.endswith("}")
+    assert 'x2 -> x3_next [label="copied"];' in graph and "Poisson()" in graph
+    assert graph.count("{") == graph.count("}") and "u -> f_x1 [style=dashed];" in graph
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_what_functions_return_wrongly_is_said(record):
     y, u = record
