@@ -183,7 +183,7 @@ def as_data(
     Examples
     --------
     >>> as_data([1.0, 2.0, float("nan")], u=[[0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
-    <Data: 1 sequence, 3 rows, y ['y1'], u ['u1', 'u2']>
+    <Data: 1 sequence, 3 rows, y ['y'], u ['u1', 'u2']>
     """
     if isinstance(y, Data):
         if u is not None:
@@ -271,8 +271,8 @@ def _assemble(
 
 
 def default_names(letter: str, n: int) -> list[str]:
-    """Names of columns that have none."""
-    return [f"{letter}{k + 1}" for k in range(n)]
+    """Names of columns that have none, as a model names them."""
+    return [letter] if n == 1 else [f"{letter}{k + 1}" for k in range(n)]
 
 
 def _like_first(table: Channels, first: Channels, what: str) -> Floats:
@@ -331,7 +331,7 @@ def _matched(values: Floats, own: Index | None, index: Index | None, n: int, whe
 def _refuse(bad: np.ndarray, table: Channels, what: str, where: str, why: str) -> None:
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
-        name = table.names[column] if table.names else f"{what}{column + 1}"
+        name = (table.names or default_names(what, bad.shape[1]))[column]
         raise ValueError(f"{what}{where}: row {row} of {name} is {why}")
 
 

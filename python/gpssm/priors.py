@@ -275,7 +275,7 @@ def each(value: One | Sequence[One] | NDArray[np.float64] | None) -> list[One | 
     return list(value) if isinstance(value, list | tuple) else [cast("One", value)]
 
 
-def noise_table(value: Noise, what: str) -> Table:
+def noise_table(value: Noise, what: str) -> Json:
     """Noise as it stands in a run file."""
     if isinstance(value, CovariancePrior):
         return {"full": value.to_dict()}
@@ -284,5 +284,5 @@ def noise_table(value: Noise, what: str) -> Table:
     if value is None or (isinstance(value, str) and value == "diagonal"):
         return {"diagonal": []}
     if isinstance(value, str) and value == "full":
-        return {"full": {}}
+        return value
     return {"diagonal": scale_list(value, what)}

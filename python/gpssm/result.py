@@ -66,7 +66,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
     >>> y = np.sin(0.4 * np.arange(20))
     >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
     >>> result.n_draws, result.state_names, result.parameter_names[0]
-    (20, ['x'], 'f1.se.sigma_f')
+    (20, ['x'], 'se_sigma_f[x]')
     """
 
     def __init__(

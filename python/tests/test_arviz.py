@@ -17,7 +17,7 @@ def test_arviz_takes_the_draws(result):
     assert (
         list(summary.index)
         == list(ours.index)
-        == ["process_sd[x]", "se_ell[x, x]", "se_ell[x, u1]", "sensor_sd[y1]"]
+        == ["process_sd[x]", "se_ell[x, x]", "se_ell[x, u]", "sensor_sd[y]"]
     )
     np.testing.assert_allclose(summary["r_hat"].astype(float), ours["r_hat"], rtol=1e-8)
     sizes = az.ess(draws)

@@ -43,11 +43,11 @@ def test_what_was_chosen_is_told(chosen, delayed):
     assert 0.5 <= chosen.choice["calibration"]["scale"] <= 4.0
     assert f"delay {layout.delay}" in best["candidate"] and best["crps"] < 0.5
     assert len(chosen.state_names) >= 2 and chosen.sampler["narx"]
-    assert chosen.data.n_u == layout.input_lags + 1 and layout.inputs == ("u1",)
+    assert chosen.data.n_u == layout.input_lags + 1 and layout.inputs == ("u",)
     # New records are given as they are, without past values.
     assert chosen.simulate(u, y=y[:20], paths=50).sizes["time"] == len(y)
     table = chosen.score(y, u, n_init=20, paths=100)
-    assert table.loc[("model", "y1"), "rmse"] < 0.7 * table.loc[("constant", "y1"), "rmse"], table
+    assert table.loc[("model", "y"), "rmse"] < 0.7 * table.loc[("constant", "y"), "rmse"], table
     chosen.predict(y, u, samples=20)
     with pytest.raises(ValueError, match="u 0 inputs, the model has 1 and 1"):
         chosen.filter(y)
@@ -78,9 +78,9 @@ def test_calibration_is_a_part_of_the_result(chosen, delayed, tmp_path):
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not built")
 def test_the_program_chooses_the_same_and_draws_the_same(chosen, delayed, tmp_path):
     y, u = delayed
-    lines = ["y1,u1", *(f"{float(a)!r},{float(b)!r}" for a, b in zip(y, u, strict=True))]
+    lines = ["y,u", *(f"{float(a)!r},{float(b)!r}" for a, b in zip(y, u, strict=True))]
     (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
-    command = [PROGRAM, "fit", "data.csv", "--y", "y1", "--u", "u1", "--states", "auto", "-o", "run.zarr"]
+    command = [PROGRAM, "fit", "data.csv", "--y", "y", "--u", "u", "--states", "auto", "-o", "run.zarr"]
     command += ["--draws", "6", "--tune", "4", "--chains", "2", "--seed", "3", "--quiet"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -95,7 +95,7 @@ def test_the_program_chooses_the_same_and_draws_the_same(chosen, delayed, tmp_pa
 @pytest.mark.parametrize("every", [1, 2])
 def test_free_runs_are_those_of_the_program(tmp_path, every):
     y, u = made(180)
-    lines = ["y1,u1", *(f"{float(a)!r},{float(b)!r}" for a, b in zip(y, u, strict=True))]
+    lines = ["y,u", *(f"{float(a)!r},{float(b)!r}" for a, b in zip(y, u, strict=True))]
     (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "train.csv").write_text("\n".join(lines[:121]) + "\n")
     given = {"lags": 1, "input_lags": 1, "delay": 2, "every": every, "kernel": "linear + constant"}
@@ -112,7 +112,7 @@ def test_free_runs_are_those_of_the_program(tmp_path, every):
     assert fitted.model.calibration is not None
     for last in (False, True):
         evaluate = ["evaluate", "--train", "train.csv"]
-        evaluate += ["--test", "data.csv", "--test-rows", "121:180", "--y", "y1", "--u", "u1", "--seed", "3"]
+        evaluate += ["--test", "data.csv", "--test-rows", "121:180", "--y", "y", "--u", "u", "--seed", "3"]
         evaluate += ["--paths", "40", "--json", "--overwrite", "-o", "found"]
         evaluate += ["--initial", "last"] if last else ["--n-init", "12"]
         for key in sets:
@@ -124,7 +124,7 @@ def test_free_runs_are_those_of_the_program(tmp_path, every):
         table = fitted.score(y[120:], u[120:], paths=40, **start)
         assert list(table.index.get_level_values("model")) == list(program)
         for name, scores in program.items():
-            row = table.loc[(name, "y1")]
+            row = table.loc[(name, "y")]
             assert row["log_score"] == scores["log_score"], name
             for key in ("rmse", "mae", "crps", "n"):
                 assert row[key] == scores["outputs"][0][key], (name, key)
@@ -152,7 +152,7 @@ def test_rows_may_be_given(delayed):
     result = gpssm.fit(y, u, lags=1, input_lags=1, delay=2, every=2, dt=0.5, **SHORT)
     layout = result.data.layout
     assert (layout.input_lags, layout.delay, layout.every) == (1, 2, 2)
-    assert result.data.inputs == ["u1[-1]", "u1[-2]"] and result.data.n_rows == 45
+    assert result.data.inputs == ["u[-1]", "u[-2]"] and result.data.n_rows == 45
     np.testing.assert_array_equal(result.data.time[0][:3], [0.0, 1.0, 2.0])
     np.testing.assert_array_equal(result.data.u[0][5], [u[8], u[6]])
     assert result.simulate(u, paths=5).sizes["time"] == 90

@@ -133,8 +133,8 @@ def test_xarray_and_records():
     [
         (np.zeros((2, 3, 4)), None, r"y: expected shape \(T,\) or \(T, n\), not \(2, 3, 4\)"),
         (Y, U[:2], "y has 3 rows, u has 2"),
-        (Y, [np.nan, 1.0, 2.0], "u: row 0 of u1 is not finite"),
-        ([1.0, np.inf, 2.0], None, "y: row 1 of y1 is infinite"),
+        (Y, [np.nan, 1.0, 2.0], "u: row 0 of u is not finite"),
+        ([1.0, np.inf, 2.0], None, "y: row 1 of y is infinite"),
         ([1.0], None, "y: 1 rows; a transition needs at least two"),
         ([np.nan, np.nan], None, "all outputs are missing"),
         (["a", "b"], None, "y: expected numbers, found 'a'"),

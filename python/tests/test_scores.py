@@ -24,7 +24,7 @@ def formulas(y, p, n_init):
 def test_scores_of_the_constant(result, record, n_init):
     y, u = record
     other = y[::-1] + 0.1
-    scores = result.score(other, u, n_init=n_init, paths=20).loc[("constant", "y1")]
+    scores = result.score(other, u, n_init=n_init, paths=20).loc[("constant", "y")]
     expected = formulas(other, np.full(len(y), y.mean()), n_init)
     for name, value in expected.items():
         assert abs(scores[name] - value) <= 1e-12 * max(1.0, abs(value)), name

@@ -28,6 +28,14 @@ def test_every_family_has_its_class(name: str) -> None:
     assert name in gpssm.__all__
 
 
+def test_noise_of_outputs_may_be_correlated() -> None:
+    y = np.random.default_rng(1).normal(size=(8, 2))
+    sensor = gpssm.Gaussian(noise="full")
+    result = gpssm.fit(y, sensor=sensor, process_noise="full", draws=2, tune=2, chains=1, progress_bar=False)
+    draws = result.posterior["posterior"]
+    assert draws["sensor_chol"].sizes["sensor_chol_entry"] == draws["process_chol"].sizes["process_chol_entry"] == 3
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_is_read_by_the_program(name: str) -> None:
     table = make(name).to_table(Registry())

@@ -26,7 +26,7 @@ def converged(y):
 def test_a_run_ends_when_all_that_is_identified_has_converged(converged):
     assert converged.ended == "complete" and converged.converged and converged.warnings == []
     table = converged.convergence
-    assert list(table.index) == ["sensor_sd[y1]"] + [f"x at t = {t}" for t in range(12)]
+    assert list(table.index) == ["sensor_sd[y]"] + [f"x at t = {t}" for t in range(12)]
     assert (table["r_hat"] <= 1.01).all() and (table[["ess_bulk", "ess_tail"]] >= 150).all(axis=None)
     assert table.attrs["not_identified"] == []
     assert len({len(chain.draws) for chain in converged.chains}) == 1 and converged.n_draws >= 3 * 250
@@ -35,7 +35,7 @@ def test_a_run_ends_when_all_that_is_identified_has_converged(converged):
 def test_the_verdict_is_computed_as_by_arviz(converged):
     az = pytest.importorskip("arviz")
     draws = converged.posterior["posterior"]
-    columns = {"sensor_sd[y1]": draws["sensor_sd"][..., 0]}
+    columns = {"sensor_sd[y]": draws["sensor_sd"][..., 0]}
     columns |= {f"x at t = {t}": draws["x"][..., t, 0] for t in range(12)}
     table = converged.convergence
     assert set(columns) == set(table.index)
@@ -49,7 +49,7 @@ def test_undefined_is_no_pass_and_the_warning_says_what_to_do(y):
     short = gpssm.fit(y, model=LINEAR, **{**UNTIL, "ess": None, "draws": 3})
     assert not short.converged and np.isnan(short.convergence.to_numpy()).all()
     few = gpssm.fit(y, model=LINEAR, **{**UNTIL, "ess": None, "draws": 20})
-    assert few.warnings[0].startswith("Not converged: ") and "sensor_sd[y1]" in repr(few)
+    assert few.warnings[0].startswith("Not converged: ") and "sensor_sd[y]" in repr(few)
     assert few.warnings[0].endswith("Continue with: result.resume(ess=400)")
     assert same(few.resume(ess=150, progress_bar=False), gpssm.fit(y, model=LINEAR, **UNTIL))
 

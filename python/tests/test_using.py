@@ -55,7 +55,7 @@ def test_records_are_filtered_smoothed_predicted_and_scored(result, fresh):
     assert ahead.sizes["time"] == 23 and ahead["time"].values[0] == 2.0
     scores = result.score(y, u, n_init=5, paths=100)
     assert {"rmse", "nrmse", "fit", "r2", "crps", "coverage_90", "log_score"} <= set(scores.columns)
-    row = scores.loc[("model", "y1")]
+    row = scores.loc[("model", "y")]
     np.testing.assert_allclose(row["fit"], 100 * (1 - row["nrmse"]))
     np.testing.assert_allclose(row["nrmse"], row["rmse"] / np.std(y[5:]))
     with pytest.raises(ValueError, match="the model has 1 and 1"):
@@ -235,5 +235,5 @@ def test_baselines_of_counts_have_masses(record):
     from scipy.stats import nbinom
 
     expected = nbinom(size, size / (size + mean)).logpmf(y[65:]).mean()
-    np.testing.assert_allclose(scores.loc[("constant", "y1"), "log_score"], expected, rtol=1e-6)
+    np.testing.assert_allclose(scores.loc[("constant", "y"), "log_score"], expected, rtol=1e-6)
     assert (scores["log_score"] < 0).all()

@@ -131,7 +131,7 @@ fn tables() -> Vec<Case> {
         ),
         table("a".repeat(17 << 20), &["d.csv, line 1", "a row of more than"]),
         table("t,u,y\n0,1,\u{1b}[31m\n1,2,3\n", &["d.csv, line 2, column 'y'", "is not a number"]),
-        table(rows(&|i| format!("{i},{i}e-310,{i}\n")), &["f1.linear.sigma[u1]", "not a finite number"]),
+        table(rows(&|i| format!("{i},{i}e-310,{i}\n")), &["linear_sigma[x, u]", "not a finite number"]),
         typed("fit missing.csv --y y", &["missing.csv", "there is no such file"]),
         typed("fit run.zarr --y y", &["run.zarr", "this is a folder, not a CSV file"]),
         typed("fit '' --y y", &["a value is required for '[INPUT]'", "see gpssm fit --help"]),

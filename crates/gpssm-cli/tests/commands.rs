@@ -304,7 +304,7 @@ fn calibration_by_simulation_continues_to_the_same_bytes() {
     std::fs::write(path.join("m.toml"), STATED).expect("a model file");
     let sbc = |more: &str| gpssm(path, &format!("sbc m.toml --steps 4 --draws 7 --thin 2 {more}"));
     let said = sbc("--runs 4 --threads 1 -o whole");
-    assert!(said.contains("process_sd[x1]") && said.contains("log joint"), "{said}");
+    assert!(said.contains("process_sd[x]") && said.contains("log joint"), "{said}");
     sbc("--runs 2 -o parts");
     // As after a kill: one run is missing, one is cut, and a file was about to be written.
     let runs = path.join("parts/runs");
@@ -315,7 +315,7 @@ fn calibration_by_simulation_continues_to_the_same_bytes() {
     assert_eq!(json["quantities"].as_array().map(Vec::len), Some(12));
     assert_eq!(differences(&path.join("whole"), &path.join("parts")), Vec::<PathBuf>::new());
     let html = std::fs::read_to_string(path.join("whole/report.html")).expect("a report");
-    assert!(html.contains("<svg") && html.contains("process_sd[x1]"));
+    assert!(html.contains("<svg") && html.contains("process_sd[x]"));
     let ranks = std::fs::read_to_string(path.join("whole/ranks.csv")).expect("ranks");
     assert_eq!(ranks.lines().count(), 5);
 }

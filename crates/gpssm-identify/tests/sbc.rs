@@ -124,7 +124,7 @@ fn wrong_prior_of_the_process_noise() {
     let right = long(&model(DynamicsSpec::Exact, Q));
     let fit = long(&model(DynamicsSpec::Exact, Q * (Q_SIGMA * Q_SIGMA).exp()));
     let judged = judge(&fit, &|index| right.truth(index).unwrap());
-    let p = of(&judged, "process_sd[x1]").smallest_p();
+    let p = of(&judged, "process_sd[x]").smallest_p();
     assert!(p < UNEVEN, "p = {p:.1e}");
 }
 
@@ -140,14 +140,14 @@ fn sensor_noise_drawn_too_large() {
         }
         truth
     };
-    let p = of(&judge(&fit, &data), "sensor_sd[y1]").smallest_p();
+    let p = of(&judge(&fit, &data), "sensor_sd[y]").smallest_p();
     assert!(p < UNEVEN, "p = {p:.1e}");
 }
 
 #[test]
 fn runs_depend_on_their_number_alone() {
     let fit = sbc(&model(DynamicsSpec::Exact, Q), 5, 5, SbcOptions { draws: 7, thin: 2, seed: 3 });
-    let names = ["f1.se.sigma_f", "f1.se.ell[x1]", "process_sd[x1]", "sensor_sd[y1]", "x[0]", "x[2]", "x[4]"];
+    let names = ["se_sigma_f[x]", "se_ell[x, x]", "process_sd[x]", "sensor_sd[y]", "x[0]", "x[2]", "x[4]"];
     assert_eq!(fit.names()[..7], names);
     assert_eq!(fit.names()[7..], ["f1[point 1]", "f1[point 2]", "f1[point 3]", "log p(y | x)", "log joint"]);
     let all = |indices: &[u64], threads: usize| {

@@ -139,15 +139,11 @@ pub fn description<'a>(
     data: &'a Data,
     chains: Vec<u32>,
 ) -> Description<'a> {
-    let model = problem.model();
     Description {
         problem,
         settings: &run.settings,
         configuration: run.to_toml(),
         data_sha256: data.sha256.clone(),
-        states: model.state_names(),
-        outputs: model.output_names(),
-        inputs: model.input_names(),
         sequences: data.sequence_labels.clone(),
         time: data.time.clone(),
         measured: data.measured.as_ref(),

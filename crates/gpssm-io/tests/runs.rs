@@ -193,10 +193,10 @@ fn names_of_columns_work_in_formulas_and_kernels() {
         run(&["--y", "level", "--u", "flow,u", "--kernel", "se(u)", "--mean", "x1 + 0.1*flow"]).unwrap();
     assert_eq!(named.problem.model().names.inputs, ["flow", "u"]);
     // u alone is all inputs in a kernel.
-    assert!(named.problem.table().index("f1.se.ell[u2]").is_some());
+    assert!(named.problem.table().index("se_ell[x, u]").is_some());
     let named = run(&["--y", "level", "--u", "flow,u", "--kernel", "se(flow) + linear(x1)"]).unwrap();
-    assert!(named.problem.table().index("f1.se.ell[u1]").is_some());
-    assert!(named.problem.table().index("f1.linear.sigma[x1]").is_some());
+    assert!(named.problem.table().index("se_ell[x, flow]").is_some());
+    assert!(named.problem.table().index("linear_sigma[x, x]").is_some());
     // A column that is called like a time constant or a state keeps out of the way.
     std::fs::write(folder.path().join("odd.csv"), "x,e\n1,2\n2,3\n3,1\n").unwrap();
     let odd = program::fit(folder.path(), &["fit", "odd.csv", "--y", "x", "--u", "e", "--mean", "0.5*x + u"])
@@ -267,7 +267,7 @@ fn a_run_is_described() {
         "hidden states: x2",
         "initial state: Gaussian, mean 10",
         "the data do not determine the sign of x2; draws are reported such that x2 raises x1",
-        "f1.se.ell[u1]",
+        "se_ell[x1, u]",
         "[level/u]",
         "4 chains, each with 300 warm-up sweeps, then draws until all that is identified has ESS 400 and R-hat 1.01",
         "time limit: 10 min (--budget)",

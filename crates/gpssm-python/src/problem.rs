@@ -15,7 +15,7 @@ use gpssm::{
 };
 use gpssm_io::config::{ConfigError, ModelConfig, Run, RunError, RunFile, States};
 use gpssm_io::fit::FitError;
-use gpssm_io::store::{self, ParameterArray};
+use gpssm_io::store::ParameterArray;
 use gpssm_io::table::Data;
 use numpy::ndarray::Axis;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3};
@@ -231,10 +231,7 @@ impl Problem {
     /// Arrays of the hyper-parameters that are learned, or of those that are known: name, dimensions with the names along
     /// them, places in theta.
     fn parameter_arrays(&self, learned: bool) -> Vec<NamedArray> {
-        let model = self.problem.model();
-        let (states, outputs, inputs) = (model.state_names(), model.output_names(), model.input_names());
-        let labels = store::Labels { states: &states, outputs: &outputs, inputs: &inputs };
-        let arrays = ParameterArray::all(self.problem.table(), labels, learned).into_iter();
+        let arrays = ParameterArray::all(self.problem.table(), learned).into_iter();
         let named = arrays.map(|array| {
             let dims = array.dims.into_iter().map(|dim| (dim.name, dim.labels)).collect();
             (array.name, dims, array.places)

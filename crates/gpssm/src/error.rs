@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::formula::FormulaError;
-use crate::identity::Identity;
+use crate::identity::{Identity, Names};
 
 /// Every error names what is wrong and where.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -24,10 +24,12 @@ pub enum Error {
         message: String,
     },
     /// The prior of an entry of theta.
-    #[error("model: {identity}: {message}")]
+    #[error("model: {name}: {message}")]
     Parameter {
         /// Which.
         identity: Box<Identity>,
+        /// Its name.
+        name: String,
         /// What is wrong.
         message: String,
     },
@@ -84,8 +86,9 @@ impl Error {
         Self::Model { key: key.into(), message: message.into() }
     }
 
-    pub(crate) fn parameter(identity: &Identity, message: impl Into<String>) -> Self {
-        Self::Parameter { identity: Box::new(identity.clone()), message: message.into() }
+    pub(crate) fn parameter(identity: &Identity, names: &Names, message: impl Into<String>) -> Self {
+        let (name, identity) = (identity.name(names), Box::new(identity.clone()));
+        Self::Parameter { identity, name, message: message.into() }
     }
 
     pub(crate) fn formula(key: impl Into<String>, error: FormulaError) -> Self {

@@ -211,26 +211,105 @@ impl Identity {
     }
 }
 
-impl fmt::Display for Identity {
-    /// Its name in every text: `f1.se.ell[x1]`, `process_sd[x2]`, `sensor_chol[y2,y1]`, `sensor.y1.offset`.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// What a dimension of an array of hyper-parameters runs over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// States.
+    State,
+    /// Outputs.
+    Output,
+    /// Components of z = (x, u).
+    Component,
+}
+
+impl Identity {
+    /// Name of the array that it is an element of: `se_ell`, `mean_offset`, `process_sd`, `sensor_coefficient`, or the
+    /// user's own name.
+    pub fn array(&self) -> String {
         let symbol = self.role.symbol();
-        let coefficient = self.role == Role::Coefficient;
         match &self.owner {
-            Owner::Kernel { state, part } => write!(formatter, "f{}.{part}.{symbol}", state + 1),
-            Owner::Mean { state } if coefficient => write!(formatter, "f{}.mean", state + 1),
-            Owner::Mean { state } => write!(formatter, "f{}.mean.{symbol}", state + 1),
-            Owner::ProcessNoise => write!(formatter, "process_{symbol}"),
-            Owner::Sensor => write!(formatter, "sensor_{symbol}"),
-            Owner::SensorMean { output } if coefficient => write!(formatter, "sensor.y{}", output + 1),
-            Owner::SensorMean { output } => write!(formatter, "sensor.y{}.{symbol}", output + 1),
-            Owner::User => formatter.write_str(symbol),
-        }?;
-        match self.index {
-            Index::Whole => Ok(()),
-            Index::At(quantity) => write!(formatter, "[{quantity}]"),
-            Index::Entry(row, column) => write!(formatter, "[{row},{column}]"),
+            Owner::Kernel { part, .. } => format!("{part}_{symbol}"),
+            Owner::Mean { .. } => format!("mean_{symbol}"),
+            Owner::ProcessNoise => format!("process_{symbol}"),
+            Owner::Sensor | Owner::SensorMean { .. } => format!("sensor_{symbol}"),
+            Owner::User => symbol.to_owned(),
         }
+    }
+
+    /// Where it stands in its array, by dimension.
+    pub fn coordinates(&self) -> Vec<(Axis, Quantity)> {
+        let first = match self.owner {
+            Owner::Kernel { state, .. } | Owner::Mean { state } => {
+                Some((Axis::State, Quantity::State(state)))
+            }
+            Owner::SensorMean { output } => Some((Axis::Output, Quantity::Output(output))),
+            Owner::ProcessNoise | Owner::Sensor | Owner::User => None,
+        };
+        let axis = |quantity| match quantity {
+            Quantity::Output(_) => Axis::Output,
+            Quantity::State(_) if first.is_none() => Axis::State,
+            _ => Axis::Component,
+        };
+        let rest = match self.index {
+            Index::Whole => Vec::new(),
+            Index::At(quantity) => vec![(axis(quantity), quantity)],
+            Index::Entry(row, column) => vec![(axis(row), row), (axis(column), column)],
+        };
+        first.into_iter().chain(rest).collect()
+    }
+
+    /// Its name in every text, which is also ArviZ's: `se_ell[x, u]`, `process_sd[x2]`, `sensor_chol[y2, y1]`.
+    pub fn name(&self, names: &Names) -> String {
+        let labels: Vec<String> =
+            self.coordinates().into_iter().map(|(axis, quantity)| names.label(axis, quantity)).collect();
+        if labels.is_empty() { self.array() } else { format!("{}[{}]", self.array(), labels.join(", ")) }
+    }
+}
+
+/// Names of states, inputs and outputs.
+///
+/// In a model an empty list stands for the default names: `x1`, `x2`, ... for states, `u1`, ... for inputs and `y1`, ... for
+/// outputs; a single one is also called `x`, `u` or `y`. They can be used in formulas in any case, except where another name
+/// of the user's is the same. A name that no formula can hold, such as "flow (m3/s)", is allowed; formulas then
+/// use the default name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Names {
+    /// States.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<String>,
+    /// Inputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
+    /// Outputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
+}
+
+impl Names {
+    /// Whether all names are the default ones.
+    pub fn is_default(&self) -> bool {
+        self.states.is_empty() && self.inputs.is_empty() && self.outputs.is_empty()
+    }
+
+    /// Names of the components of z = (x, u).
+    pub fn components(&self) -> Vec<String> {
+        let n_x = self.states.len();
+        (0..n_x + self.inputs.len())
+            .map(|c| self.label(Axis::Component, Quantity::component(c, n_x)))
+            .collect()
+    }
+
+    /// The name of a quantity along a dimension; its default name if there is no other.
+    pub fn label(&self, axis: Axis, quantity: Quantity) -> String {
+        let given = match quantity {
+            Quantity::State(d) => self.states.get(d),
+            Quantity::Input(c) => self.inputs.get(c),
+            Quantity::Output(k) => self.outputs.get(k),
+        };
+        // A state and an input of one name would be one component.
+        let clash = axis == Axis::Component && self.states.iter().any(|state| self.inputs.contains(state));
+        given.filter(|_| !clash).cloned().unwrap_or_else(|| quantity.to_string())
     }
 }
 
@@ -239,23 +318,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_state_and_an_input_of_one_name_are_two_components() {
+        let names = Names { states: vec!["h".into()], inputs: vec!["h".into()], outputs: vec!["h".into()] };
+        assert_eq!(names.components(), ["x1", "u1"]);
+        assert_eq!(names.label(Axis::State, Quantity::State(0)), "h");
+    }
+
+    #[test]
     fn names_are_made_from_meaning() {
         let se = |number| Owner::Kernel { state: 0, part: KernelPart { kind: "se".into(), number } };
         let (x2, u1) = (Quantity::State(1), Quantity::component(3, 3));
+        let names = Names { inputs: vec!["rain".into()], ..Names::default() };
         let none = Unit::NONE;
         let chol = Identity { index: Index::Entry(x2, x2), ..Identity::user("") };
         for (identity, name) in [
-            (Identity::whole(se(1), Role::Amplitude, none), "f1.se.sigma_f"),
-            (Identity::at(se(2), Role::LengthScale, u1, none), "f1.se2.ell[u1]"),
-            (Identity::at(Owner::Mean { state: 1 }, Role::Coefficient, x2, none), "f2.mean[x2]"),
-            (Identity::whole(Owner::Mean { state: 1 }, Role::Offset, none), "f2.mean.offset"),
+            (Identity::whole(se(1), Role::Amplitude, none), "se_sigma_f[x1]"),
+            (Identity::at(se(2), Role::LengthScale, u1, none), "se2_ell[x1, rain]"),
+            (Identity::at(Owner::Mean { state: 1 }, Role::Coefficient, x2, none), "mean_coefficient[x2, x2]"),
+            (Identity::whole(Owner::Mean { state: 1 }, Role::Offset, none), "mean_offset[x2]"),
             (Identity::at(Owner::ProcessNoise, Role::NoiseSd, x2, none), "process_sd[x2]"),
-            (Identity { owner: Owner::Sensor, role: Role::Cholesky, ..chol }, "sensor_chol[x2,x2]"),
-            (Identity::at(Owner::SensorMean { output: 0 }, Role::Coefficient, u1, none), "sensor.y1[u1]"),
+            (Identity { owner: Owner::Sensor, role: Role::Cholesky, ..chol }, "sensor_chol[x2, x2]"),
+            (
+                Identity::at(Owner::SensorMean { output: 0 }, Role::Coefficient, u1, none),
+                "sensor_coefficient[y1, rain]",
+            ),
             (Identity::whole(Owner::Sensor, Role::Named("dof".into()), none), "sensor_dof"),
             (Identity::user("gain"), "gain"),
         ] {
-            assert_eq!(identity.to_string(), name);
+            assert_eq!(identity.name(&names), name);
         }
     }
 }

@@ -98,7 +98,7 @@ impl Case {
 
     fn compare(&self, n: usize, update: &(dyn Fn(&mut Replicate, &mut ChaCha8Rng) + Sync)) -> Comparison {
         let blank = self.blank();
-        let place = blank.table().index("sensor_sd[y1]").expect("a sensor scale");
+        let place = blank.table().index("sensor_sd[y]").expect("a sensor scale");
         let start = |rng: &mut ChaCha8Rng| {
             let theta = blank.table().sample(rng).expect("a draw");
             let transition = blank.bind_transition(&theta);

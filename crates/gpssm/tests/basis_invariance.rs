@@ -104,9 +104,9 @@ impl Case {
         let table = problem.table();
         let theta = table.parameters.iter().map(|parameter| match parameter.name.as_str() {
             // Q = ((0.2, 0.14), (0.14, 0.2)).
-            "process_chol[x1,x1]" => 0.2f64.sqrt(),
-            "process_chol[x2,x1]" => 0.14 / 0.2f64.sqrt(),
-            "process_chol[x2,x2]" => (0.2 - 0.14 * 0.14 / 0.2f64).sqrt(),
+            "process_chol[x1, x1]" => 0.2f64.sqrt(),
+            "process_chol[x2, x1]" => 0.14 / 0.2f64.sqrt(),
+            "process_chol[x2, x2]" => (0.2 - 0.14 * 0.14 / 0.2f64).sqrt(),
             _ => f64::NAN,
         });
         let mut theta: Vec<f64> = theta.collect();

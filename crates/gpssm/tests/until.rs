@@ -78,7 +78,7 @@ fn a_run_ends_when_it_was_good_twice_and_not_before() {
     let first = verdicts.windows(2).position(|pair| pair == [true, true]);
     assert_eq!(first, Some(looks.len() - 2), "{looks:?} {verdicts:?}");
     let found = verdict(&problem, &settings, &chains);
-    let parameter = Quantity::Parameter { name: "sensor_sd[y1]".into() };
+    let parameter = Quantity::Parameter { name: "sensor_sd[y]".into() };
     assert_eq!(found.judged.len(), 13, "the noise of the sensor and twelve states");
     assert!(found.judged.iter().any(|judged| judged.quantity == parameter));
     for judged in &found.judged {
@@ -170,7 +170,7 @@ fn what_is_not_identified_is_not_judged() {
     let fixed = Settings { chains: 2, draws: Some(12), ..settings(1) };
     let found = verdict(&problem, &fixed, &run(&problem, &fixed));
     assert!(
-        ["x2", "f2", "process_sd[x2]", "f1.se.ell[x2]", "f2.se.sigma_f"]
+        ["x2", "f2", "process_sd[x2]", "se_ell[x1, x2]", "se_sigma_f[x2]"]
             .iter()
             .all(|name| found.excluded.iter().any(|excluded| excluded == name))
     );

@@ -120,8 +120,8 @@ impl RunFile {
                 let (key, message) = file_key(&key, message, &config.model);
                 at(key, message)
             }
-            gpssm::Error::Parameter { identity, message } => {
-                at(owner_key(&identity, &config.model), format!("{identity}: {message}"))
+            gpssm::Error::Parameter { identity, name, message } => {
+                at(owner_key(&identity, &config.model), format!("{name}: {message}"))
             }
             gpssm::Error::Formula { key, error } => {
                 let (key, message) = file_key(&key, error.to_string(), &config.model);
@@ -180,7 +180,7 @@ fn owner_key(identity: &Identity, config: &ModelConfig) -> String {
         Owner::Mean { state } => state_key(*state, ".mean", config),
         Owner::ProcessNoise => "model.process_noise".to_owned(),
         Owner::Sensor | Owner::SensorMean { .. } => "model.sensor".to_owned(),
-        Owner::User => format!("model.parameters.{identity}"),
+        Owner::User => format!("model.parameters.{}", identity.role.symbol()),
     }
 }
 

@@ -1,14 +1,14 @@
 //! What a store says about its run.
 
 use gpssm::dynamics::BasisChoice;
-use gpssm::model::ParameterTable;
+use gpssm::model::{Names, ParameterTable};
 use gpssm::{Phase, Points, Problem, Record, Settings};
 use serde_json::Value;
 
 use super::codec::{integers, numbers, texts};
 use super::error::StoreError;
 use super::layout::{Blocks, Column, Fixed, Layout, group, row_coordinates};
-use super::parameters::{Dimension, Labels, ParameterArray};
+use super::parameters::{Dimension, ParameterArray};
 use super::tree::{Attributes, DataType};
 use crate::table::Dates;
 
@@ -26,12 +26,6 @@ pub struct Description<'a> {
     pub configuration: String,
     /// Fingerprint of the data file.
     pub data_sha256: String,
-    /// Names of states, one for each.
-    pub states: Vec<String>,
-    /// Names of outputs.
-    pub outputs: Vec<String>,
-    /// Names of inputs.
-    pub inputs: Vec<String>,
     /// Labels of sequences.
     pub sequences: Vec<String>,
     /// Time of every row, by sequence.
@@ -54,9 +48,6 @@ impl<'a> Description<'a> {
             settings,
             configuration: String::new(),
             data_sha256: String::new(),
-            states: problem.model().state_names(),
-            outputs: problem.model().output_names(),
-            inputs: problem.model().input_names(),
             sequences: (1..=record.sequences().len()).map(|s| s.to_string()).collect(),
             time: rows.map(|n| (0..n).map(|t| t as f64).collect()).collect(),
             measured: None,
@@ -77,7 +68,7 @@ impl<'a> Description<'a> {
         self.check()?;
         let table = self.problem.table();
         let names = table.parameters.iter().map(|parameter| parameter.name.clone());
-        let learned = ParameterArray::all(table, self.labels(), true);
+        let learned = ParameterArray::all(table, true);
         let n_rows = self.n_rows();
         let columns = Column::all(&learned, n_rows as u64, self.problem.n_x() as u64, blocks);
         let attributes: [(&str, Value); 9] = [
@@ -109,7 +100,7 @@ impl<'a> Description<'a> {
             layout.fixed.extend([
                 chain_coordinate(&posterior, &self.chains),
                 self.index_of(&posterior),
-                coordinate(&posterior, "state", &self.states),
+                coordinate(&posterior, "state", &self.names().states),
             ]);
             layout.add_coordinates(&posterior, &learned);
             layout.fixed.push(chain_coordinate(&group(phase, "sample_stats"), &self.chains));
@@ -122,13 +113,14 @@ impl<'a> Description<'a> {
         Ok(layout)
     }
 
-    fn labels(&self) -> Labels<'_> {
-        Labels { states: &self.states, outputs: &self.outputs, inputs: &self.inputs }
+    /// Names of states, inputs and outputs.
+    fn names(&self) -> &Names {
+        &self.problem.table().names
     }
 
     /// Parameters that are not learned are data.
     fn add_known_parameters(&self, layout: &mut Layout, table: &ParameterTable) {
-        let known = ParameterArray::all(table, self.labels(), false);
+        let known = ParameterArray::all(table, false);
         layout.add_coordinates("constant_data", &known);
         for array in known {
             let values: Vec<f64> = array.places.iter().filter_map(|&k| table.fixed_value(k)).collect();
@@ -143,9 +135,6 @@ impl<'a> Description<'a> {
         let refuse = |message: String| Err(StoreError::Description { message });
         let record = self.problem.record();
         for (what, given, expected) in [
-            ("names of states", self.states.len(), self.problem.n_x()),
-            ("names of outputs", self.outputs.len(), record.n_y()),
-            ("names of inputs", self.inputs.len(), record.n_u()),
             ("labels of sequences", self.sequences.len(), record.sequences().len()),
             ("sequences of times", self.time.len(), record.sequences().len()),
         ] {
@@ -229,20 +218,20 @@ impl<'a> Description<'a> {
             self.index_of(observed),
             self.time_of(observed),
             self.sequence_of(observed),
-            coordinate(observed, "output", &self.outputs),
-            rows_of("observed_data/y", "output", self.outputs.len(), numbers(y)),
+            coordinate(observed, "output", &self.names().outputs),
+            rows_of("observed_data/y", "output", self.names().outputs.len(), numbers(y)),
         ]);
         let constant = "constant_data";
         layout.fixed.extend([
             self.index_of(constant),
             self.time_of(constant),
             self.sequence_of(constant),
-            coordinate(constant, "state", &self.states),
-            coordinate(constant, "output", &self.outputs),
+            coordinate(constant, "state", &self.names().states),
+            coordinate(constant, "output", &self.names().outputs),
         ]);
-        if !self.inputs.is_empty() {
-            layout.fixed.push(coordinate(constant, "input", &self.inputs));
-            layout.fixed.push(rows_of("constant_data/u", "input", self.inputs.len(), numbers(u)));
+        if !self.names().inputs.is_empty() {
+            layout.fixed.push(coordinate(constant, "input", &self.names().inputs));
+            layout.fixed.push(rows_of("constant_data/u", "input", self.names().inputs.len(), numbers(u)));
         }
         let starts = self.time.iter().scan(0, |at, time| {
             *at += time.len();
@@ -269,7 +258,7 @@ impl<'a> Description<'a> {
 
     /// The finite basis: in internal units to the last bit, inducing inputs in original units as well.
     fn add_basis(&self, layout: &mut Layout) {
-        let components = self.labels().components();
+        let components = self.names().components();
         let n_z = components.len();
         let rows = |points: &Points| -> Vec<f64> { (0..points.len()).flat_map(|i| points.row(i)).collect() };
         let kind = match self.problem.basis() {

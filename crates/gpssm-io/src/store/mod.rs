@@ -69,7 +69,7 @@ mod writer;
 pub use description::Description;
 pub use error::StoreError;
 pub use merge::merge;
-pub use parameters::{Dimension, Labels, ParameterArray};
+pub use parameters::{Dimension, ParameterArray};
 pub use reader::{ChainLength, StoredRun};
 pub use resume::{Resumed, ResumedChain};
 pub use writer::Store;

@@ -1,6 +1,6 @@
 //! Theta as arrays with named dimensions, as ArviZ users expect them: `process_sd` (state), `se_ell` (state, component).
 
-use gpssm::model::{Identity, Index, Owner, Parameter, ParameterTable, Quantity, Unit};
+use gpssm::model::{Axis, Identity, Index, Names, Owner, Parameter, ParameterTable, Quantity, Unit};
 use serde_json::Value;
 
 use super::tree::Attributes;
@@ -25,50 +25,6 @@ pub struct ParameterArray {
     pub dims: Vec<Dimension>,
     /// Places in theta of its elements, in row-major order.
     pub places: Vec<usize>,
-}
-
-/// Names of states, outputs and inputs.
-#[derive(Clone, Copy, Debug)]
-pub struct Labels<'a> {
-    /// Of states.
-    pub states: &'a [String],
-    /// Of outputs.
-    pub outputs: &'a [String],
-    /// Of inputs.
-    pub inputs: &'a [String],
-}
-
-impl Labels<'_> {
-    /// Names of the components of z = (x, u).
-    pub(super) fn components(&self) -> Vec<String> {
-        let n_x = self.states.len();
-        // A state and an input of one name would be one component.
-        let clash = self.states.iter().any(|state| self.inputs.contains(state));
-        let name = |(c, given): (usize, &String)| match clash {
-            true => Quantity::component(c, n_x).to_string(),
-            false => given.clone(),
-        };
-        self.states.iter().chain(self.inputs).enumerate().map(name).collect()
-    }
-
-    fn of(&self, axis: Axis, quantity: Quantity) -> String {
-        let found = match (axis, quantity) {
-            (Axis::Component, Quantity::State(d)) => self.components().get(d).cloned(),
-            (Axis::Component, Quantity::Input(c)) => self.components().get(self.states.len() + c).cloned(),
-            (_, Quantity::State(d)) => self.states.get(d).cloned(),
-            (_, Quantity::Output(k)) => self.outputs.get(k).cloned(),
-            (_, Quantity::Input(c)) => self.inputs.get(c).cloned(),
-        };
-        found.unwrap_or_else(|| quantity.to_string())
-    }
-}
-
-/// What a dimension runs over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Axis {
-    State,
-    Output,
-    Component,
 }
 
 /// Attribute of an array of parameters: places of its elements in theta.
@@ -116,7 +72,7 @@ const TAKEN: [&str; 36] = [
 
 impl ParameterArray {
     /// Arrays of the entries that are learned, or of those that are known, in the order of theta.
-    pub fn all(table: &ParameterTable, labels: Labels<'_>, learned: bool) -> Vec<Self> {
+    pub fn all(table: &ParameterTable, learned: bool) -> Vec<Self> {
         let mut groups: Vec<(Identity, Vec<(usize, &Parameter)>)> = Vec::new();
         for (k, parameter) in table.parameters.iter().enumerate() {
             let kind = kind(&parameter.identity);
@@ -128,13 +84,13 @@ impl ParameterArray {
         // Names do not depend on which entries are learned.
         let mut names: Vec<String> = Vec::new();
         for (i, (kind, _)) in groups.iter().enumerate() {
-            names.push(unique(&readable(kind), i, &names));
+            names.push(unique(&kind.array(), i, &names));
         }
-        let dimensions = Dimensions { labels, moving: moving(table), arrays: &names };
+        let dimensions = Dimensions { names: &table.names, moving: moving(table), arrays: &names };
         let arrays = groups.iter().zip(&names).filter_map(|((kind, entries), name)| {
             let entries: Vec<_> =
                 entries.iter().filter(|(k, _)| table.is_fixed(*k) != learned).copied().collect();
-            let given = readable(kind);
+            let given = kind.array();
             let long_name = (given != *name).then_some(given);
             (!entries.is_empty()).then(|| dimensions.array(name, long_name, &entries))
         });
@@ -164,18 +120,6 @@ fn kind(identity: &Identity) -> Identity {
         owner => owner.clone(),
     };
     Identity::whole(owner, identity.role.clone(), Unit::NONE)
-}
-
-/// `se_ell`, `mean_offset`, `process_sd`, `sensor_coefficient`, or the user's own name.
-fn readable(kind: &Identity) -> String {
-    let symbol = kind.role.symbol();
-    match &kind.owner {
-        Owner::Kernel { part, .. } => format!("{part}_{symbol}"),
-        Owner::Mean { .. } => format!("mean_{symbol}"),
-        Owner::ProcessNoise => format!("process_{symbol}"),
-        Owner::Sensor | Owner::SensorMean { .. } => format!("sensor_{symbol}"),
-        Owner::User => symbol.to_owned(),
-    }
 }
 
 /// `_` for what folders cannot hold, and one more `_` where a name is taken.
@@ -208,29 +152,9 @@ fn moving(table: &ParameterTable) -> Vec<Quantity> {
     states
 }
 
-/// Where an entry stands in its array.
-fn place(identity: &Identity) -> Vec<(Axis, Quantity)> {
-    let first = match identity.owner {
-        Owner::Kernel { state, .. } | Owner::Mean { state } => Some((Axis::State, Quantity::State(state))),
-        Owner::SensorMean { output } => Some((Axis::Output, Quantity::Output(output))),
-        Owner::ProcessNoise | Owner::Sensor | Owner::User => None,
-    };
-    let axis = |quantity| match quantity {
-        Quantity::Output(_) => Axis::Output,
-        Quantity::State(_) if first.is_none() => Axis::State,
-        _ => Axis::Component,
-    };
-    let rest = match identity.index {
-        Index::Whole => Vec::new(),
-        Index::At(quantity) => vec![(axis(quantity), quantity)],
-        Index::Entry(row, column) => vec![(axis(row), row), (axis(column), column)],
-    };
-    first.into_iter().chain(rest).collect()
-}
-
 /// What dimensions are named after.
 struct Dimensions<'a> {
-    labels: Labels<'a>,
+    names: &'a Names,
     moving: Vec<Quantity>,
     /// Names that no dimension may have.
     arrays: &'a [String],
@@ -243,7 +167,7 @@ impl Dimensions<'_> {
         long_name: Option<String>,
         entries: &[(usize, &Parameter)],
     ) -> ParameterArray {
-        let at: Vec<_> = entries.iter().map(|(_, entry)| place(&entry.identity)).collect();
+        let at: Vec<_> = entries.iter().map(|(_, entry)| entry.identity.coordinates()).collect();
         let n_axes = at.iter().map(Vec::len).max().unwrap_or(0);
         let axes: Vec<(Axis, Vec<Quantity>)> = (0..n_axes).filter_map(|a| axis(&at, a)).collect();
         let size: usize = axes.iter().map(|(_, along)| along.len()).product();
@@ -254,7 +178,7 @@ impl Dimensions<'_> {
             axes.iter().map(|(axis, along)| self.dimension(name, *axis, along)).collect()
         } else {
             let label = |at: &Vec<(Axis, Quantity)>| {
-                at.iter().map(|(axis, q)| self.labels.of(*axis, *q)).collect::<Vec<_>>().join(", ")
+                at.iter().map(|(axis, q)| self.names.label(*axis, *q)).collect::<Vec<_>>().join(", ")
             };
             vec![Dimension {
                 name: self.free(format!("{name}_entry")),
@@ -266,7 +190,7 @@ impl Dimensions<'_> {
 
     /// `state`, `moving_state`, `output` or `component` where all of them are there, else a dimension of the array's own.
     fn dimension(&self, array: &str, axis: Axis, along: &[Quantity]) -> Dimension {
-        let Labels { states, outputs, inputs } = self.labels;
+        let Names { states, outputs, inputs } = self.names;
         let (own, whole) = match axis {
             Axis::State if along == self.moving && along.len() < states.len() => ("moving_state", true),
             Axis::State => ("state", along.len() == states.len()),
@@ -274,7 +198,7 @@ impl Dimensions<'_> {
             Axis::Component => ("component", along.len() == states.len() + inputs.len()),
         };
         let name = if whole { own.to_owned() } else { self.free(format!("{array}_{own}")) };
-        Dimension { name, labels: along.iter().map(|quantity| self.labels.of(axis, *quantity)).collect() }
+        Dimension { name, labels: along.iter().map(|quantity| self.names.label(axis, *quantity)).collect() }
     }
 
     fn free(&self, mut name: String) -> String {

@@ -33,7 +33,7 @@ pub use self::kernel::{Active, KernelSpec, PartSpec, PowerSpec, ScaledSpec, User
 pub use self::names::Names;
 pub use self::orientation::orient;
 pub use self::parameters::{
-    Coordinate, Identity, Index, KernelNumbers, KernelPart, MatrixParameter, Owner, Parameter,
+    Axis, Coordinate, Identity, Index, KernelNumbers, KernelPart, MatrixParameter, Owner, Parameter,
     ParameterPrior, ParameterTable, Quantity, Role, Unit,
 };
 pub use self::prior::{LogDensity, Prior, PriorDensity, Support};

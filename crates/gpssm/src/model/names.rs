@@ -2,38 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use super::spec::Model;
 use crate::error::Error;
 use crate::formula::{is_name, reserved, suggest};
-
-/// Names of states, inputs and outputs; an empty list stands for the default names.
-///
-/// The default names are `x1`, `x2`, ... for states, `u1`, ... for inputs and `y1`, ... for outputs; a single
-/// one is also called `x`, `u` or `y`. They can be used in formulas in any case, except where another name of
-/// the user's is the same. A name that no formula can hold, such as "flow (m3/s)", is allowed; formulas then
-/// use the default name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Names {
-    /// States.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub states: Vec<String>,
-    /// Inputs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inputs: Vec<String>,
-    /// Outputs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub outputs: Vec<String>,
-}
-
-impl Names {
-    /// Whether all names are the default ones.
-    pub fn is_default(&self) -> bool {
-        self.states.is_empty() && self.inputs.is_empty() && self.outputs.is_empty()
-    }
-}
+pub use crate::identity::Names;
 
 impl Model {
     /// Names of all states, as given or by default.
@@ -49,6 +21,11 @@ impl Model {
     /// Names of all outputs.
     pub fn output_names(&self) -> Vec<String> {
         given_or_default(&self.names.outputs, "y", self.n_y)
+    }
+
+    /// All of these names.
+    pub fn all_names(&self) -> Names {
+        Names { states: self.state_names(), inputs: self.input_names(), outputs: self.output_names() }
     }
 }
 

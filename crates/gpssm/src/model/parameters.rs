@@ -9,7 +9,9 @@ use super::scale_prior::ScalePrior;
 use crate::error::Error;
 use crate::kernel::descriptor::KernelParameter;
 
-pub use crate::identity::{Identity, Index, KernelNumbers, KernelPart, Owner, Quantity, Role, Unit};
+pub use crate::identity::{
+    Axis, Identity, Index, KernelNumbers, KernelPart, Names, Owner, Quantity, Role, Unit,
+};
 
 impl From<&KernelParameter> for Role {
     fn from(parameter: &KernelParameter) -> Self {
@@ -90,9 +92,15 @@ pub struct ParameterTable {
     pub parameters: Vec<Parameter>,
     /// Covariance matrices among them.
     pub matrices: Vec<MatrixParameter>,
+    /// Names of states, inputs and outputs, which names of entries are made from.
+    pub names: Names,
 }
 
 impl ParameterTable {
+    pub(crate) fn new(names: Names) -> Self {
+        Self { names, ..Self::default() }
+    }
+
     /// Number of entries, fixed ones included.
     pub fn len(&self) -> usize {
         self.parameters.len()
@@ -124,7 +132,7 @@ impl ParameterTable {
     }
 
     pub(crate) fn add(&mut self, identity: Identity, prior: Prior) -> Result<usize, Error> {
-        prior.validate().map_err(|error| Error::parameter(&identity, error.to_string()))?;
+        prior.validate().map_err(|error| Error::parameter(&identity, &self.names, error.to_string()))?;
         let coordinate =
             if prior.support() == Support::Positive { Coordinate::Log } else { Coordinate::Identity };
         self.push(identity, ParameterPrior::Scalar(prior), coordinate)
@@ -139,17 +147,22 @@ impl ParameterTable {
         };
         let fixed = prior.fixed_value();
         if fixed.map_or(!allowed, |value| value <= 0.0) {
-            return Err(Error::parameter(&identity, "must be positive: give it a prior on positive numbers"));
+            return Err(Error::parameter(
+                &identity,
+                &self.names,
+                "must be positive: give it a prior on positive numbers",
+            ));
         }
         self.add(identity, prior)
     }
 
     /// The scale of noise.
     pub(crate) fn add_scale(&mut self, identity: Identity, prior: ScalePrior) -> Result<usize, Error> {
-        prior.validate().map_err(|error| Error::parameter(&identity, error.to_string()))?;
+        prior.validate().map_err(|error| Error::parameter(&identity, &self.names, error.to_string()))?;
         if prior.fixed_sd().is_some_and(|sd| sd <= 0.0) {
             return Err(Error::parameter(
                 &identity,
+                &self.names,
                 "a noise of zero is not possible: the path would have no density",
             ));
         }
@@ -165,7 +178,7 @@ impl ParameterTable {
     ) -> Result<usize, Error> {
         let n = of.len();
         let factor = Identity::whole(owner.clone(), Role::Cholesky, Unit::NONE);
-        prior.validate(n).map_err(|error| Error::parameter(&factor, error.to_string()))?;
+        prior.validate(n).map_err(|error| Error::parameter(&factor, &self.names, error.to_string()))?;
         let (first, matrix) = (self.len(), self.matrices.len());
         for row in 0..n {
             for column in 0..=row {
@@ -188,9 +201,9 @@ impl ParameterTable {
         prior: ParameterPrior,
         coordinate: Coordinate,
     ) -> Result<usize, Error> {
-        let name = identity.to_string();
+        let name = identity.name(&self.names);
         if self.index(&name).is_some() {
-            return Err(Error::parameter(&identity, "two parameters have this name"));
+            return Err(Error::parameter(&identity, &self.names, "two parameters have this name"));
         }
         let dims = match (&identity.owner, identity.index) {
             (Owner::Kernel { state, .. } | Owner::Mean { state }, _) => vec![*state],
@@ -212,7 +225,8 @@ impl ParameterTable {
                 ParameterPrior::Matrix { .. } => continue,
             };
             let attached = prior.attach(functions);
-            attached.map_err(|error| Error::parameter(&parameter.identity, error.to_string()))?;
+            attached
+                .map_err(|error| Error::parameter(&parameter.identity, &self.names, error.to_string()))?;
         }
         for matrix in &mut self.matrices {
             if let CovariancePrior::Lkj { sd, .. } = &mut matrix.prior {

@@ -19,12 +19,12 @@ fn noise_of_zero_is_refused() {
         let noise = ProcessNoiseSpec::Diagonal(vec![zero(on_variance)]);
         let model = Model { process_noise: noise, ..Model::observed(1, 1) };
         let message = problem(model, record(5)).unwrap_err().to_string();
-        assert!(message.starts_with("model: process_sd[x1]: "), "{message}");
+        assert!(message.starts_with("model: process_sd[x]: "), "{message}");
         assert!(message.contains("must be positive"), "{message}");
         let noise = SensorNoiseSpec::Diagonal(vec![zero(on_variance)]);
         let sensor = SensorSpec::Gaussian { mean: Default::default(), noise };
         let message = problem(Model { sensor, ..Model::observed(1, 1) }, record(5)).unwrap_err().to_string();
-        assert!(message.starts_with("model: sensor_sd[y1]: "), "{message}");
+        assert!(message.starts_with("model: sensor_sd[y]: "), "{message}");
         assert!(message.contains("must be positive"), "{message}");
     }
 }
@@ -92,6 +92,6 @@ fn kernel_scales_must_be_positive() {
         assert_refused(problem(model, record(5)), expected);
     };
     let positive = "must be positive: give it a prior on positive numbers";
-    refused(0.0, 1.0, &format!("model: f1.se.sigma_f: {positive}"));
-    refused(1.0, -2.0, &format!("model: f1.se.ell[x1]: {positive}"));
+    refused(0.0, 1.0, &format!("model: se_sigma_f[x]: {positive}"));
+    refused(1.0, -2.0, &format!("model: se_ell[x, x]: {positive}"));
 }

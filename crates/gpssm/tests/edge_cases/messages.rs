@@ -92,7 +92,7 @@ fn kernels_that_do_not_fit_are_named() {
     );
     refused(
         |m| m.states = gp(stationary().with("ell", vec![fixed(1.0); 3]), FunctionSpec::Identity),
-        "model: f1.se.ell: 3 priors where none, one or 2 are expected",
+        "model: se_ell[x]: 3 priors where none, one or 2 are expected",
     );
     let positive = "must be positive: give it a prior on positive numbers";
     refused(
@@ -100,14 +100,14 @@ fn kernels_that_do_not_fit_are_named() {
             let prior = Prior::Normal { mean: 1.0, sd: 1.0 };
             m.states = gp(stationary().with("ell", prior), FunctionSpec::Identity);
         },
-        &format!("model: f1.se.ell[x1]: {positive}"),
+        &format!("model: se_ell[x, x]: {positive}"),
     );
     refused(
         |m| {
             let sigma = vec![Prior::Uniform { low: -1.0, high: 1.0 }];
             m.states = gp(KernelSpec::new(&LINEAR).with("sigma", sigma), FunctionSpec::Identity);
         },
-        &format!("model: f1.linear.sigma[x1]: {positive}"),
+        &format!("model: linear_sigma[x, x]: {positive}"),
     );
     refused(
         |m| m.states = gp(KernelSpec::Sum(vec![]), FunctionSpec::Identity),
@@ -189,7 +189,7 @@ fn priors_that_are_wrong_are_named() {
             let prior = ScalePrior::on_sd(Prior::LogNormal { median: -1.0, sigma: 1.0 });
             m.process_noise = ProcessNoiseSpec::Diagonal(vec![prior]);
         },
-        "model: process_sd[x1]: log_normal prior: median = -1, but it must be positive",
+        "model: process_sd[x]: log_normal prior: median = -1, but it must be positive",
     );
     refused(
         |m| {

@@ -38,9 +38,15 @@ fn close(a: f64, b: f64) -> bool {
 /// By which factor a parameter grows if outputs and states grow by `y` and inputs by `u`.
 fn factor(name: &str, y: f64, u: f64) -> f64 {
     match name {
-        _ if name.contains("linear.sigma[x") || name.starts_with("sensor.y") => 1.0,
-        _ if name.contains("linear.sigma[u") => y / u,
-        _ if name.contains("ell[u") => u,
+        _ if name.starts_with("sensor_coefficient") => 1.0,
+        _ if name.starts_with("linear_sigma") => {
+            if name.contains(", u") {
+                y / u
+            } else {
+                1.0
+            }
+        }
+        _ if name.starts_with("se_ell") && name.contains(", u") => u,
         _ => y,
     }
 }

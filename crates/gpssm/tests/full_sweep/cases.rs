@@ -25,14 +25,15 @@ impl Theta<'_> {
     fn covariance(&self, name: &str) -> Vec<f64> {
         let of = if name == "sensor" { 'y' } else { 'x' };
         let l = |i: usize, j: usize| {
-            if j > i { 0.0 } else { self.get(&format!("{name}_chol[{of}{},{of}{}]", i + 1, j + 1)) }
+            if j > i { 0.0 } else { self.get(&format!("{name}_chol[{of}{}, {of}{}]", i + 1, j + 1)) }
         };
         [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(i, j)| (0..2).map(|k| l(i, k) * l(j, k)).sum()).to_vec()
     }
 
     fn kernel(&self, d: usize, components: &[&str]) -> Option<SquaredExponential> {
-        let ell = components.iter().map(|c| self.get(&format!("f{d}.se.ell[{c}]"))).collect();
-        Some(SquaredExponential { sigma_f: self.get(&format!("f{d}.se.sigma_f")), ell })
+        let state = &self.table.names.states[d - 1];
+        let ell = components.iter().map(|c| self.get(&format!("se_ell[{state}, {c}]"))).collect();
+        Some(SquaredExponential { sigma_f: self.get(&format!("se_sigma_f[{state}]")), ell })
     }
 
     fn scalar(&self, components: &[&str]) -> Numbers {
@@ -40,14 +41,14 @@ impl Theta<'_> {
             kernel: vec![self.kernel(1, components)],
             lag: vec![None],
             mean: Box::new(|d, z| z[d]),
-            q: vec![self.get("process_sd[x1]").powi(2)],
+            q: vec![self.get("process_sd[x]").powi(2)],
             sensor_mean: Box::new(|k, z| z[k]),
             sensor_noise: SensorNoise::Gaussian(vec![1.0]),
         }
     }
 
     fn sensor_variance(&self) -> SensorNoise {
-        SensorNoise::Gaussian(vec![self.get("sensor_sd[y1]").powi(2)])
+        SensorNoise::Gaussian(vec![self.get("sensor_sd[y]").powi(2)])
     }
 }
 
@@ -135,7 +136,7 @@ pub fn squared_exponential() -> Case {
     let sensor = sensor(Predictor::States, ScalePrior::on_sd(log_normal(0.3, 0.5)));
     one("squared exponential", model(vec![state], 1, noise, sensor), plan(4, 1, &[]), |theta| Numbers {
         sensor_noise: theta.sensor_variance(),
-        ..theta.scalar(&["x1"])
+        ..theta.scalar(&["x"])
     })
 }
 
@@ -147,7 +148,7 @@ pub fn inverse_gamma_sensor() -> Case {
     let model = model(vec![state], 1, process_sd(log_normal(0.4, 0.4)), sensor);
     one("inverse-gamma sensor", model, plan(4, 1, &[(1, 0), (3, 0)]), |theta| Numbers {
         sensor_noise: theta.sensor_variance(),
-        ..theta.scalar(&["x1"])
+        ..theta.scalar(&["x"])
     })
 }
 
@@ -188,7 +189,7 @@ pub fn full_r() -> Case {
     one("full R, inverse Wishart", model, plan(4, 2, &missing), |theta| Numbers {
         sensor_mean: Box::new(|k, z| if k == 0 { z[0] } else { 0.5 * z[0] }),
         sensor_noise: SensorNoise::Gaussian(theta.covariance("sensor")),
-        ..theta.scalar(&["x1"])
+        ..theta.scalar(&["x"])
     })
 }
 
@@ -213,7 +214,7 @@ fn parametric() -> Case {
             kernel: vec![None],
             lag: vec![None],
             mean: Box::new(move |_, z| a * z[0].sin()),
-            q: vec![theta.get("process_sd[x1]").powi(2)],
+            q: vec![theta.get("process_sd[x]").powi(2)],
             sensor_mean: Box::new(|k, z| z[k]),
             sensor_noise: SensorNoise::Gaussian(vec![0.16]),
         }
@@ -235,7 +236,7 @@ pub fn shared_parameter() -> Case {
             mean: Box::new(move |_, z| b * z[0].tanh()),
             sensor_mean: Box::new(move |_, z| b * z[0]),
             sensor_noise: theta.sensor_variance(),
-            ..theta.scalar(&["x1"])
+            ..theta.scalar(&["x"])
         }
     });
     case.functions = Functions::new().with("tanh", times(f64::tanh)).with("line", times(|x| x));
@@ -261,7 +262,7 @@ pub fn unseen_sign() -> Case {
             mean: Box::new(move |_, z| b * z[0].tanh()),
             sensor_mean: Box::new(move |_, z| b * (0.5 * z[0] * z[0])),
             sensor_noise: theta.sensor_variance(),
-            ..theta.scalar(&["x1"])
+            ..theta.scalar(&["x"])
         }
     });
     case.functions = Functions::new().with("tanh", times(f64::tanh)).with("square", times(|x| 0.5 * x * x));
@@ -281,7 +282,7 @@ fn student_t() -> Case {
             scale: theta.get("sensor_scale[y1]"),
             dof: theta.get("sensor_dof"),
         },
-        ..theta.scalar(&["x1"])
+        ..theta.scalar(&["x"])
     })
 }
 
@@ -291,7 +292,7 @@ fn two_sequences() -> Case {
     let model = model(vec![state], 1, process_sd(log_normal(0.4, 0.4)), sensor);
     let mut case = one("two sequences", model, plan(3, 1, &[]), |theta| Numbers {
         sensor_noise: theta.sensor_variance(),
-        ..theta.scalar(&["x1"])
+        ..theta.scalar(&["x"])
     });
     case.plans.push(plan(2, 1, &[(1, 0)]));
     case
@@ -311,13 +312,18 @@ pub fn linear_mean() -> Case {
     let mut model = model(vec![state], 1, process_sd(log_normal(0.3, 0.4)), sensor);
     model.n_u = 1;
     let mut case = one("linear mean", model, plan(4, 1, &[]), |theta| {
-        let [a, b, offset, c] =
-            ["f1.mean[x1]", "f1.mean[u1]", "f1.mean.offset", "sensor.y1[x1]"].map(|name| theta.get(name));
+        let [a, b, offset, c] = [
+            "mean_coefficient[x, x]",
+            "mean_coefficient[x, u]",
+            "mean_offset[x]",
+            "sensor_coefficient[y, x]",
+        ]
+        .map(|name| theta.get(name));
         Numbers {
             mean: Box::new(move |_, z| a * z[0] + b * z[1] + offset),
             sensor_mean: Box::new(move |_, z| c * z[0]),
             sensor_noise: theta.sensor_variance(),
-            ..theta.scalar(&["x1", "u1"])
+            ..theta.scalar(&["x", "u"])
         }
     });
     case.plans[0].u = (0..5).map(|t| vec![(1.3 * f64::from(t)).sin()]).collect();

@@ -219,7 +219,7 @@ fn twin_update(twin: &Twin, center: &Replicate, state: &mut Replicate, seed: u64
     let table = twin.problem.table();
     let learned: Vec<usize> = (0..table.len()).filter(|&k| !table.is_fixed(k)).collect();
     let is_noise =
-        |j: &usize| ["process_sd[x1]", "sensor_sd[y1]"].contains(&&*table.parameters[learned[*j]].name);
+        |j: &usize| ["process_sd[x]", "sensor_sd[y]"].contains(&&*table.parameters[learned[*j]].name);
     let (noise, others): (Vec<usize>, Vec<usize>) = (0..learned.len()).partition(is_noise);
     let turn = others[sweep as usize % others.len()];
     for j in std::iter::once(turn).chain(noise) {
@@ -228,7 +228,7 @@ fn twin_update(twin: &Twin, center: &Replicate, state: &mut Replicate, seed: u64
         let held: Vec<bool> = x.iter().map(|x| twin.is(Mutant::HeldByState) && *x > 0.0).collect();
         let coordinates = |theta: &[f64]| {
             let of = |name: &str| theta[table.index(name).unwrap()];
-            Coordinates::new(around, of("process_sd[x1]"), of("sensor_sd[y1]"), &y, &x, &held)
+            Coordinates::new(around, of("process_sd[x]"), of("sensor_sd[y]"), &y, &x, &held)
         };
         let now = coordinates(&theta);
         let z = now.whiten(&x);

@@ -219,7 +219,9 @@ impl Twin<'_> {
         }
         let table = self.problem.table();
         for output in 0..self.problem.model().n_y {
-            let Some(k) = table.index(&format!("sensor_sd[y{}]", output + 1)).filter(|&k| !table.is_fixed(k))
+            let Some(k) = table
+                .index(&format!("sensor_sd[{}]", table.names.outputs[output]))
+                .filter(|&k| !table.is_fixed(k))
             else {
                 continue;
             };

@@ -1,6 +1,6 @@
 //! Parameters as arrays with named dimensions.
 
-use super::super::parameters::{Labels, ParameterArray};
+use super::super::parameters::ParameterArray;
 use super::super::tree::Tree;
 use super::super::{Description, StoreError, StoredRun};
 use super::*;
@@ -25,10 +25,8 @@ fn run(model: &str) -> Problem {
 
 /// `name(dimension: label | label; ...)` of all arrays; every entry of theta is in one of them.
 fn arrays(problem: &Problem, learned: bool) -> Vec<String> {
-    let (table, model) = (problem.table(), problem.model());
-    let (states, outputs, inputs) = (model.state_names(), model.output_names(), model.input_names());
-    let labels = Labels { states: &states, outputs: &outputs, inputs: &inputs };
-    let all = ParameterArray::all(table, labels, learned);
+    let table = problem.table();
+    let all = ParameterArray::all(table, learned);
     let mut places: Vec<usize> = all.iter().flat_map(|array| array.places.clone()).collect();
     places.sort_unstable();
     assert!(places.into_iter().eq((0..table.len()).filter(|&k| table.is_fixed(k) != learned)));

@@ -1,7 +1,7 @@
 //! What is written is read.
 
 use gpssm::mcmc::ChainDraws;
-use gpssm::model::{DynamicsSpec, InducingSpec, Mode};
+use gpssm::model::{DynamicsSpec, InducingSpec, Mode, Names};
 use gpssm::{Functions, MemorySink, Model, Phase};
 
 use super::super::{Description, Store, StoreError, StoredRun};
@@ -38,14 +38,15 @@ fn draws_data_and_attributes_come_back() {
     assert_eq!((run.seed(), run.tune(), run.version()), (7, 5, env!("CARGO_PKG_VERSION")));
     assert_eq!(run.sequences(), description.sequences);
     assert_eq!(run.time(), description.time);
-    assert_eq!((run.states(), run.outputs()), (description.states.clone(), description.outputs.clone()));
-    assert_eq!(run.inputs(), description.inputs);
+    let names = Names { states: run.states(), outputs: run.outputs(), inputs: run.inputs() };
+    assert_eq!(names, problem.model().all_names());
     assert_eq!(run.scaling(), *problem.scaling());
     assert_eq!(run.basis(), None);
     // NaN is not equal to itself, but prints the same.
     assert_eq!(format!("{:?}", run.record()), format!("{:?}", problem.record()));
-    let names: Vec<_> = problem.table().parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-    assert_eq!(run.parameters(), names);
+    let entries: Vec<_> =
+        problem.table().parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    assert_eq!(run.parameters(), entries);
     let expected = in_memory(&problem, &settings);
     for (index, length) in run.chains().iter().enumerate() {
         assert_eq!((length.warmup, length.draws), (5, 11));

@@ -86,12 +86,12 @@ impl KernelSpec {
         }
         let model = Model::observed(n_x, n_u);
         let scaling = Arc::new(Scaling::identity(n_x, n_u, n_x));
-        let (table, scope) = (ParameterTable::default(), Scope::new(&model)?);
+        let (table, scope) = (ParameterTable::new(model.all_names()), Scope::new(&model)?);
         let mut compiler = Compiler { model: &model, functions, scaling: Arc::clone(&scaling), table, scope };
         let kernel = compiler.kernel(self, 0)?;
         let number = |parameter: &Parameter| match &parameter.prior {
             ParameterPrior::Scalar(prior) if prior.is_fixed() => Ok(prior.fixed_value().unwrap_or(1.0)),
-            _ => Err(Error::parameter(&parameter.identity, "a number is needed here")),
+            _ => Err(Error::parameter(&parameter.identity, &compiler.table.names, "a number is needed here")),
         };
         let theta = compiler.table.parameters.iter().map(number).collect::<Result<Vec<_>, _>>()?;
         Ok(kernel.bind(&theta, &scaling, 1.0))
@@ -181,6 +181,7 @@ impl Compiler<'_> {
         if let Some(name) = spec.parameters.keys().find(|name| !known(name)) {
             return Err(Error::parameter(
                 &whole(Role::Named(name.clone())),
+                &self.table.names,
                 "the kernel has no such hyper-parameter",
             ));
         }
@@ -191,7 +192,7 @@ impl Compiler<'_> {
             let n = if parameter.each { components.len() } else { 1 };
             let whole = whole(parameter.into());
             let default = |i: usize| default_prior(parameter, &components, i, &self.scaling, d, scale);
-            let wrong = |message| Error::parameter(&whole, message);
+            let wrong = |message| Error::parameter(&whole, &self.table.names, message);
             for (i, prior) in Self::one_for_each(given, n, default, wrong)?.into_iter().enumerate() {
                 let at = components.get(i).map(|&c| Quantity::component(c, self.n_x()));
                 let identity = Identity {
@@ -228,7 +229,8 @@ impl Compiler<'_> {
         for name in &names {
             let identity = Identity::whole(owner.clone(), Role::Named(name.clone()), Unit::NONE);
             let prior = spec.parameters.get(name).cloned();
-            let prior = prior.ok_or_else(|| Error::parameter(&identity, "needs a prior"))?;
+            let prior =
+                prior.ok_or_else(|| Error::parameter(&identity, &self.table.names, "needs a prior"))?;
             places.push(self.table.add(identity, prior)?);
         }
         let unit = scale.unit(self.scaling.x.scale[d]);

@@ -93,7 +93,7 @@ impl Problem {
             model: &model,
             functions,
             scaling: Arc::clone(&scaling),
-            table: ParameterTable::default(),
+            table: ParameterTable::new(model.all_names()),
             scope: Scope::new(&model)?,
         };
         let states = compiler.states()?;
