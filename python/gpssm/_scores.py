@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ._arguments import checked
 from ._data import DataLike
 from ._fitted import Fitted, warn
+from ._settings import whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,7 @@ class Scores(Fitted):
         y: DataLike,
         u: DataLike | None = None,
         *,
-        n_init: int = 0,
+        n_init: int | None = None,
         after_training: bool = False,
         horizon: int | None = None,
         paths: int = 1000,
@@ -40,8 +41,9 @@ class Scores(Fitted):
         ----------
         y, u
             The record, as for `gpssm.fit`.
-        n_init : int
-            Number of rows at the beginning that set the state and are not scored.
+        n_init : int, optional
+            Number of rows at the beginning that set the state and are not scored; by default the longest lag of the
+            model, at least 5. With 0 a free run starts from p(x_0).
         after_training : bool
             Whether the record continues the training record, so that the initial state is known.
         horizon : int, optional
@@ -75,10 +77,12 @@ class Scores(Fitted):
         import pandas as pd
 
         self._check_sensor()
+        if after_training and n_init is not None:
+            raise ValueError("n_init: not with after_training, which knows the initial state")
         data = self._measured(y, u)
         options = {
             "task": "simulation" if horizon is None else {"ahead": int(horizon)},
-            "n_init": 0 if after_training else int(n_init),
+            "n_init": None if n_init is None else whole("n_init", n_init, 0),
             "after_training": len(self.data.y) - 1 if after_training else None,
             "n_paths": int(paths),
             "levels": list(levels),

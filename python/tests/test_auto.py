@@ -114,24 +114,24 @@ def test_free_runs_are_those_of_the_program(tmp_path, every):
         evaluate = ["evaluate", "--train", "train.csv"]
         evaluate += ["--test", "data.csv", "--test-rows", "121:180", "--y", "y", "--u", "u", "--seed", "3"]
         evaluate += ["--paths", "40", "--json", "--overwrite", "-o", "found"]
-        evaluate += ["--initial", "last"] if last else ["--n-init", "12"]
+        evaluate += ["--initial", "last"] if last else []
         for key in sets:
             evaluate += ["--set", key]
         done = subprocess.run([PROGRAM, *evaluate], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         program = {scores["name"]: scores for scores in json.loads(done.stdout)["report"]["scores"]}
-        start = {"after_training": True} if last else {"n_init": 12}
-        table = fitted.score(y[120:], u[120:], paths=40, **start)
+        table = fitted.score(y[120:], u[120:], paths=40, after_training=last)
         assert list(table.index.get_level_values("model")) == list(program)
         for name, scores in program.items():
             row = table.loc[(name, "y")]
             assert row["log_score"] == scores["log_score"], name
             for key in ("rmse", "mae", "crps", "n"):
                 assert row[key] == scores["outputs"][0][key], (name, key)
-        start = {"initial": "last"} if last else {"y": y[120:132]}
+        n_init = 60 - int(table.loc[("model", "y"), "n"])
+        start = {"initial": "last"} if last else {"y": y[120 : 120 + n_init]}
         run = fitted.simulate(u[120:], paths=40, **start)
         table = pd.read_csv(tmp_path / "found/intervals.csv")
-        for probability, column in ((0.05, "y1_q05"), (0.5, "y1_q50"), (0.95, "y1_q95")):
+        for probability, column in ((0.05, "y_q05"), (0.5, "y_q50"), (0.95, "y_q95")):
             ours = run["y_quantile"].sel(quantile=probability).values[:, 0]
             np.testing.assert_allclose(ours, table[column], rtol=1e-13, atol=1e-15)
 

@@ -72,7 +72,7 @@ fn evaluate_score_simulate_and_the_library_agree() {
             let (model, test) = library(here);
             assert!(!model.calibration.is_identity() && model.layout.every == every);
             let options = ScoreOptions {
-                n_init: if last { 0 } else { 12 },
+                n_init: (!last).then_some(12),
                 after_training: last.then_some(0),
                 n_paths: 60,
                 raw: !raw.is_empty(),

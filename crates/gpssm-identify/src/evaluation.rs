@@ -22,14 +22,20 @@ pub enum ScoreTask {
     Ahead(usize),
 }
 
+/// Fewest rows that set the state of a free run, unless the user asks for fewer, ...
+const FEWEST_INIT: usize = 5;
+/// ... and fewest that are left to score.
+const FEWEST_SCORED: usize = 5;
+
 /// How a score is made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScoreOptions {
     /// Free run or steps ahead.
     pub task: ScoreTask,
-    /// Rows at the beginning that are not scored; a free run starts from their outputs.
-    pub n_init: usize,
+    /// Rows at the beginning that are not scored; a free run starts from their outputs. Without a number, see
+    /// [`FittedModel::n_init`].
+    pub n_init: Option<usize>,
     /// With `n_init` of zero: the record goes on where this training sequence ended; none to start from p(x_0).
     pub after_training: Option<usize>,
     /// Simulated paths or samples.
@@ -46,7 +52,7 @@ impl Default for ScoreOptions {
     fn default() -> Self {
         Self {
             task: ScoreTask::Simulation,
-            n_init: 0,
+            n_init: None,
             after_training: None,
             n_paths: 1000,
             levels: vec![0.5, 0.9, 0.95],
@@ -57,8 +63,8 @@ impl Default for ScoreOptions {
 }
 
 impl ScoreOptions {
-    fn start(&self) -> Start {
-        match (self.n_init, self.after_training) {
+    fn start(&self, n_init: usize) -> Start {
+        match (n_init, self.after_training) {
             (0, Some(sequence)) => Start::Last { sequence },
             (0, None) => Start::Model,
             (n_init, _) => Start::Outputs { n_init },
@@ -146,6 +152,13 @@ impl FittedModel {
         }
     }
 
+    /// Number of rows of a record that are not scored: as asked for, none after the training record, and else as many as the
+    /// model's memory, at least 5, as long as 5 are left.
+    pub fn n_init(&self, options: &ScoreOptions, n_rows: usize) -> usize {
+        let default = || self.memory().max(FEWEST_INIT).min(n_rows.saturating_sub(FEWEST_SCORED));
+        options.n_init.unwrap_or_else(|| if options.after_training.is_some() { 0 } else { default() })
+    }
+
     /// Scores of a free run, and the run itself.
     ///
     /// The log score is the density of the outputs given the simulated states. Intervals that are calibrated, or that a user
@@ -156,7 +169,7 @@ impl FittedModel {
         options: &ScoreOptions,
         on_progress: &dyn Fn(usize, usize) -> bool,
     ) -> Result<(ScoreReport, Simulation), Error> {
-        let n_init = options.n_init;
+        let n_init = self.n_init(options, sequence.n_rows());
         options.check(n_init, sequence.n_rows())?;
         let seed = options.filter.seed;
         let run_options = FreeRunOptions {
@@ -164,7 +177,7 @@ impl FittedModel {
             filter: options.filter.clone(),
             raw: options.raw,
         };
-        let runs = self.phase_runs(sequence, &options.start(), &run_options, on_progress)?;
+        let runs = self.phase_runs(sequence, &options.start(n_init), &run_options, on_progress)?;
         let run = self.joined(&runs, options.raw);
         let log_scores = match self.calibration.is_identity() {
             true => {
@@ -177,11 +190,11 @@ impl FittedModel {
         let mut report = ScoreReport::new(model, run.warnings.clone());
         let outputs = self.trained_outputs();
         // After the training record its last rows are known to the baselines, too.
-        let past = match options.start() {
+        let past = match options.start(n_init) {
             Start::Last { sequence } => self.training.sequences()[sequence].clone(),
             _ => sequence.clone(),
         };
-        let (record, from) = match options.start() {
+        let (record, from) = match options.start(n_init) {
             Start::Last { .. } => (past.followed_by(sequence)?, past.n_rows()),
             _ => (past, n_init),
         };
@@ -229,7 +242,7 @@ impl FittedModel {
         on_progress: &dyn Fn(usize, usize) -> bool,
     ) -> Result<ScoreReport, Error> {
         let (record, filter, levels) = (self.rows(sequence)?, &options.filter, &options.levels);
-        let n_init = options.n_init.div_ceil(self.layout.every);
+        let n_init = self.n_init(options, sequence.n_rows()).div_ceil(self.layout.every);
         options.check(n_init, record.n_rows())?;
         let initial = Initial::Model;
         let run = self.posterior.predict_ahead(&record, k, options.n_paths, &initial, filter, on_progress)?;

@@ -135,8 +135,13 @@ fn model_and_baselines_side_by_side() {
     let (_, u, y) = system(120, 2);
     let record = Sequence::scalar(&y, Some(&u)).unwrap();
     let filter = OnlineOptions { functions: 20, particles: 30, waves: 64, ..OnlineOptions::default() };
-    let options =
-        ScoreOptions { task: ScoreTask::Ahead(1), n_init: 5, n_paths: 400, filter, ..Default::default() };
+    let options = ScoreOptions {
+        task: ScoreTask::Ahead(1),
+        n_init: Some(5),
+        n_paths: 400,
+        filter,
+        ..Default::default()
+    };
     let report = fitted.score(&record, &options, &|_, _| true).unwrap();
     let names: Vec<&str> = report.scores.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["model", "constant", "ARX by BIC", "linear state space", "mean function"]);

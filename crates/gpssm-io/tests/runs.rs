@@ -46,7 +46,8 @@ fn without_a_run_file_everything_has_a_default() {
     let folder = folder();
     let (run, data) = fit(folder.path(), &["--time", "t", "--states", "2"]).unwrap();
     assert_eq!(run.settings, Settings::default());
-    let expected = Model::with_hidden_states(2, 1, 1);
+    let names = run.problem.model().names.clone();
+    let expected = Model { names, ..Model::with_hidden_states(2, 1, 1) };
     let model = run.problem.model();
     assert_eq!(model.symmetries, expected.symmetries);
     assert_eq!(model.names.outputs, ["level"]);

@@ -206,21 +206,18 @@ pub fn evaluate(
     warn_of_chains(&fitted);
     // All rows before the test part, also where a long record was learned from its beginning.
     fitted.model.training = training;
-    let (n_init, initial) = match args.initial {
-        From::First => {
-            let wanted = fitted.model.memory().max(FEWEST_INIT);
-            let n_init = args.n_init.unwrap_or(wanted).min(test.n_rows() - 5);
-            (n_init, format!("free run from the state after the first {n_init} rows of the test part"))
-        }
-        From::Last => (0, "free run from the last state of the training part".into()),
-    };
     let last = fitted.model.training.sequences().len() - 1;
     let options = ScoreOptions {
-        n_init,
+        n_init: args.n_init,
         after_training: (args.initial == From::Last).then_some(last),
         n_paths: args.paths,
         raw: args.raw,
         ..ScoreOptions::default()
+    };
+    let n_init = fitted.model.n_init(&options, test.n_rows());
+    let initial = match args.initial {
+        From::First => format!("free run from the state after the first {n_init} rows of the test part"),
+        From::Last => "free run from the last state of the training part".into(),
     };
     let progress = (!quiet).then(|| steps("free run"));
     let tell = |done: usize, of: usize| progress.as_ref().is_none_or(|progress| progress.tell(done, of));
@@ -241,9 +238,6 @@ pub fn evaluate(
         seconds: began.elapsed().as_secs_f64(),
     }))
 }
-
-/// Rows that set the state, at the least.
-const FEWEST_INIT: usize = 5;
 
 /// The training record and the test sequence as they stand in the files; rows of the training part go into the
 /// configuration.

@@ -28,9 +28,10 @@ pub struct ScoreArgs {
     pub run: PathBuf,
     /// A CSV file with outputs and inputs not used in the fit.
     pub file: PathBuf,
-    /// Number of first rows used to infer the initial state; they are not scored. With 0 a free run starts from p(x_0).
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    pub n_init: usize,
+    /// Number of first rows used to infer the initial state; they are not scored. With 0 a free run starts from p(x_0)
+    /// [default: the longest lag of the model, at least 5].
+    #[arg(long, value_name = "N", conflicts_with = "after_training")]
+    pub n_init: Option<usize>,
     /// Start at the end of the training record, which this record continues.
     #[arg(long, conflicts_with = "horizon")]
     pub after_training: bool,
@@ -63,13 +64,14 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
     let after = args.after_training.then(|| fitted.run.problem.sequences().len() - 1);
     let options = ScoreOptions {
         task: args.horizon.map_or(ScoreTask::Simulation, ScoreTask::Ahead),
-        n_init: if args.after_training { 0 } else { args.n_init },
+        n_init: args.n_init,
         after_training: after,
         n_paths: args.paths,
         filter: OnlineOptions { seed: args.draws.seed, ..OnlineOptions::default() },
         raw: args.raw,
         ..ScoreOptions::default()
     };
+    let n_init = fitted.model.n_init(&options, sequence.n_rows());
     let progress = steps("score");
     let report = fitted.model.score(sequence, &options, &|done, of| progress.tell(done, of))?;
     drop(progress);
@@ -78,16 +80,16 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
     if args.json {
         println!(
             "{:#}",
-            json!({ "n_init": options.n_init, "horizon": args.horizon, "calibration": calibration, "report": report })
+            json!({ "n_init": n_init, "horizon": args.horizon, "calibration": calibration, "report": report })
         );
     } else {
         let what = match options.task {
             ScoreTask::Ahead(k) => format!("{k}-step-ahead predictions"),
             ScoreTask::Simulation if after.is_some() => "free run from the end of the training record".into(),
-            ScoreTask::Simulation if options.n_init == 0 => "free run from p(x_0)".into(),
-            ScoreTask::Simulation => format!("free run from the state after {} rows", options.n_init),
+            ScoreTask::Simulation if n_init == 0 => "free run from p(x_0)".into(),
+            ScoreTask::Simulation => format!("free run from the state after {n_init} rows"),
         };
-        println!("{what}, {} rows of {}", sequence.n_rows() - options.n_init, data.source);
+        println!("{what}, {} rows of {}", sequence.n_rows() - n_init, data.source);
         if let Some(words) = calibration.describe().filter(|_| options.task == ScoreTask::Simulation) {
             println!("{words}; the log score is that of a Gaussian as wide as they are");
         }

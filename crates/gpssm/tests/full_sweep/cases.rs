@@ -279,7 +279,7 @@ fn student_t() -> Case {
     let model = model(vec![state], 1, process_sd(log_normal(0.4, 0.4)), sensor);
     one("Student's t", model, plan(4, 1, &[]), |theta| Numbers {
         sensor_noise: SensorNoise::StudentT {
-            scale: theta.get("sensor_scale[y1]"),
+            scale: theta.get("sensor_scale[y]"),
             dof: theta.get("sensor_dof"),
         },
         ..theta.scalar(&["x"])

@@ -219,8 +219,12 @@ fn one_step(path: &Path, set: &Plain, seed: u64) -> Result<Ahead, Failure> {
     let posterior = Posterior::new(&problem, &chains)?;
     let whole = &all.record.sequences()[0];
     // The filter runs over everything; the rows that were learned from are not scored.
-    let options =
-        ScoreOptions { task: ScoreTask::Ahead(1), n_init: cut, n_paths: 200, ..ScoreOptions::default() };
+    let options = ScoreOptions {
+        task: ScoreTask::Ahead(1),
+        n_init: Some(cut),
+        n_paths: 200,
+        ..ScoreOptions::default()
+    };
     let fitted = FittedModel::new(posterior, Layout::default(), Calibration::default(), None)?;
     let report = fitted.score(whole, &options, &|_, _| true)?;
     let of = |name: &str| report.named(name).and_then(|scores| scores.log_score);
