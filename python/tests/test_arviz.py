@@ -19,6 +19,7 @@ def test_arviz_takes_the_draws(result):
         == list(ours.index)
         == ["process_sd[x]", "se_ell[x, x]", "se_ell[x, u]", "sensor_sd[y]"]
     )
+    assert sorted(result.summary().index) == sorted(result.parameter_names)
     np.testing.assert_allclose(summary["r_hat"].astype(float), ours["r_hat"], rtol=1e-8)
     sizes = az.ess(draws)
     sizes = sizes["posterior"] if "posterior" in sizes else sizes
