@@ -1,11 +1,19 @@
 """Types as a user sees them: misspelt and wrong arguments are found before anything runs."""
 
+import os
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("mypy")
+
+# Packages are read once for all tests.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", tempfile.gettempdir())) / "gpssm-mypy"
 
 GOOD = """
 import numpy as np
@@ -52,7 +60,7 @@ def check(text, tmp_path):
         "--strict",
         "--no-error-summary",
         "--cache-dir",
-        str(tmp_path / "cache"),
+        str(CACHE),
     ]
     done = subprocess.run([*command, "program.py"], cwd=tmp_path, capture_output=True, text=True)
     return [line for line in done.stdout.splitlines() if "error" in line]
@@ -86,3 +94,46 @@ def test_every_method_has_an_example():
 def vars_of(kind):
     found = {name: part for part in kind.__mro__[:-1] for name, part in vars(part).items()}
     return [name for name, part in found.items() if not name.startswith("_") and callable(getattr(kind, name))]
+
+
+PAGES = Path(__file__).parents[2] / "docs" / "site"
+
+
+def examples(folder):
+    """Write the programs of the documentation's pages, one file for each."""
+    for page in sorted(PAGES.rglob("*.md")):
+        blocks = re.findall(r"```\{run\}\n(?::hide:\n)?(.*?)```", page.read_text(encoding="utf-8"), re.S)
+        if blocks:
+            (folder / f"{page.stem}_page.py").write_text("\n".join(blocks))
+    found = sorted(folder.glob("*_page.py"))
+    assert len(found) > 5, f"no examples below {PAGES}"
+    return found
+
+
+def test_examples_of_the_documentation_are_typed(tmp_path):
+    pages = examples(tmp_path)
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--no-error-summary",
+        "--disable-error-code=import-untyped",
+    ]
+    # Pages are programs of their own, which reuse names for things of other types.
+    command += ["--allow-redefinition", "--cache-dir", str(CACHE), "--scripts-are-modules"]
+    done = subprocess.run([*command, *map(str, pages)], cwd=tmp_path, capture_output=True, text=True)
+    assert not [line for line in done.stdout.splitlines() if " error:" in line], done.stdout
+
+
+def test_pyright_finds_nothing_in_the_examples(tmp_path):
+    pyright = shutil.which("pyright", path=str(Path(sys.executable).parent)) or shutil.which("pyright")
+    if pyright is None:
+        pytest.skip("pyright is not installed")
+    pages = examples(tmp_path)
+    (tmp_path / "pyrightconfig.json").write_text(
+        '{"typeCheckingMode": "basic", "reportMissingModuleSource": false}'
+    )
+    command = [pyright, "--pythonpath", sys.executable, *map(str, pages)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
