@@ -175,6 +175,13 @@ def test_shared_records_have_the_same_groups():
     if SHARED is None or not (Path(SHARED) / "polio.csv").exists():
         pytest.skip("GPSSM_SHARED_DATA does not name a folder with polio.csv and gas_furnace.csv")
     table = pd.read_csv(Path(SHARED) / "polio.csv")
-    y = table[table.columns[-1]].to_numpy(dtype=float)[:60]
-    result = gpssm.fit(y, sensor="poisson", **QUICK)
-    assert set(result.groups(prior=20, predictions=result.forecast(6, paths=20)).children) == GROUPS
+    counts_of = table[table.columns[-1]].to_numpy(dtype=float)[:60]
+    furnace = pd.read_csv(Path(SHARED) / "gas_furnace.csv").iloc[:100, -2:]
+    records = [
+        (gpssm.fit(counts_of, sensor="poisson", **QUICK), {"steps": 6}),
+        (gpssm.fit(furnace.iloc[:, [1]], furnace.iloc[:, [0]], **QUICK), {"u": np.zeros(6)}),
+    ]
+    for result, ahead in records:
+        tree = result.groups(prior=20, predictions=result.forecast(**ahead, paths=20))
+        assert set(tree.children) - {"predictions_constant_data"} == GROUPS
+        az.loo(result.to_arviz(tree))

@@ -33,7 +33,9 @@ def test_noise_of_outputs_may_be_correlated() -> None:
     sensor = gpssm.Gaussian(noise="full")
     result = gpssm.fit(y, sensor=sensor, process_noise="full", draws=2, tune=2, chains=1, progress_bar=False)
     draws = result.posterior["posterior"]
-    assert draws["sensor_chol"].sizes["sensor_chol_entry"] == draws["process_chol"].sizes["process_chol_entry"] == 3
+    assert (
+        draws["sensor_chol"].sizes["sensor_chol_entry"] == draws["process_chol"].sizes["process_chol_entry"] == 3
+    )
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -47,6 +47,10 @@ BAD = {
     "gpssm.Normal(median=0.0, sd=1.0)": '"median"',
     "gpssm.open('run.zarr').simulate(path=3)": '"path"',
     "gpssm.open('run.zarr').filter([1.0], particle=3)": '"particle"',
+    "gpssm.open('run.zarr').sensitivity(alpha=(0.9, 1.1))": '"alpha"',
+    "gpssm.open('run.zarr').groups(priors=3)": '"priors"',
+    'gpssm.compare([], method="loo")': '"method"',
+    'gpssm.compare([], methods="lfo")': '"methods"',
     "gpssm.open('run.zarr').thin(3, method='best')": '"method"',
 }
 
