@@ -42,8 +42,8 @@ class Scores(Fitted):
         y, u
             The record, as for `gpssm.fit`.
         n_init : int, optional
-            Number of rows at the beginning that set the state and are not scored; by default the longest lag of the
-            model, at least 5. With 0 a free run starts from p(x_0).
+            Number of rows at the beginning that set the state and are not scored; by default the longest lag of
+            the model, at least 5. With 0 a free run starts from p(x_0).
         after_training : bool
             Whether the record continues the training record, so that the initial state is known.
         horizon : int, optional
