@@ -50,7 +50,7 @@ impl Case {
 }
 
 /// Every case.
-pub const CASES: [Case; 19] = [
+pub const CASES: [Case; 20] = [
     benchmark_case("paper_se", "paper's benchmark, SE", squared_exponential, exact),
     benchmark_case("paper_matern", "paper's benchmark, Matérn-3/2 + linear", matern_and_linear, exact),
     benchmark_case(
@@ -85,6 +85,7 @@ pub const CASES: [Case; 19] = [
     series_case("drive_2", "drive, the first 250 rows, two states", series::drive),
     plant_case("precise", "one state, 150 rows, r a hundredth of the output's sd", || plants::seen(0.01)),
     plant_case("weak", "one state, 150 rows, r twice the state's sd", || plants::seen(2.0)),
+    plant_case("tank", "driven tank, 140 rows, a curved f with little noise", plants::tank),
     plant_case("four_states", "four states, 100 rows, all seen", plants::four_states),
     plant_case("fitzhugh_nagumo", "FitzHugh-Nagumo, 500 rows, everything learned", || {
         plants::fitzhugh_nagumo(false, DynamicsSpec::Exact)

@@ -106,6 +106,15 @@ impl Points {
         self.n += 1;
     }
 
+    /// Adds all of another list.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let mut row = vec![0.0; other.n_components()];
+        for i in 0..other.len() {
+            other.get(i, &mut row);
+            self.push(&row);
+        }
+    }
+
     /// Keeps the exponentials of these (component, rate) from now on, in place of those kept so far.
     pub(crate) fn keep_exponentials(&mut self, wanted: &[(usize, f64)]) {
         self.exponentials.clear();

@@ -22,6 +22,25 @@ pub(super) fn seen(noise: f64) -> Result<(Model, Record), Error> {
     Ok((Model::observed(1, 1), Sequence::scalar(&y, Some(&u))?.into()))
 }
 
+/// A driven tank, x' = 0.8 x - 0.1 x^3 + 0.7 tanh(1.5 u) + v, 140 rows: f is curved, and its noise is small.
+pub(super) fn tank() -> Result<(Model, Record), Error> {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let mut level = 0.0f64;
+    let u: Vec<f64> = (0..140)
+        .map(|_| {
+            level = 0.9 * level + 0.5 * normal(&mut rng);
+            level
+        })
+        .collect();
+    let mut x = vec![0.0f64];
+    for t in 0..u.len() - 1 {
+        let mean = 0.8 * x[t] - 0.1 * x[t].powi(3) + 0.7 * (1.5 * u[t]).tanh();
+        x.push(mean + 0.08 * normal(&mut rng));
+    }
+    let y: Vec<f64> = x.iter().map(|x| x + 0.15 * normal(&mut rng)).collect();
+    Ok((Model::observed(1, 1), Sequence::scalar(&y, Some(&u))?.into()))
+}
+
 fn sd(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

@@ -17,7 +17,6 @@ pub(crate) mod block;
 pub(crate) mod covariance_cache;
 pub(crate) mod exact;
 pub(crate) mod function_draw;
-pub(crate) mod function_mean;
 pub(crate) mod genealogy;
 pub(crate) mod gp;
 pub(crate) mod markov;

@@ -53,6 +53,8 @@ pub(crate) struct PathDensityWork {
     scratch: Scratch,
     cache: CovarianceCache,
     pub(super) statistics: StatisticsCache,
+    /// Whether every evaluation has points of its own, so that nothing need be kept for the next.
+    pub(crate) points_move: bool,
     /// Largest relative jitter of a finite basis since it was last set to zero.
     pub(crate) relative_jitter: f64,
 }
@@ -66,7 +68,7 @@ pub(crate) fn log_marginal_likelihood(
     work: &mut PathDensityWork,
 ) -> Result<f64, NotPositiveDefinite> {
     let cached = match (kernels, noise) {
-        ([kernel], [noise]) => {
+        ([kernel], [noise]) if !work.points_move => {
             work.cache.fill(kernel, *noise, &pairs.points, &mut work.dense, &mut work.scratch)
         }
         _ => false,

@@ -78,21 +78,6 @@ impl Banded {
         }
     }
 
-    /// The same for `m` columns that lie row by row.
-    pub fn solve_lower_rows(&self, x: &mut [f64], m: usize) {
-        for i in 0..self.n {
-            let from = i.saturating_sub(self.b);
-            let (before, row) = x.split_at_mut(i * m);
-            let row = &mut row[..m];
-            for j in from..i {
-                let l = self.get(i, j);
-                row.iter_mut().zip(&before[j * m..]).for_each(|(x, known)| *x -= l * known);
-            }
-            let pivot = self.get(i, i);
-            row.iter_mut().for_each(|x| *x /= pivot);
-        }
-    }
-
     /// x becomes L^{-T} x.
     pub fn solve_lower_transposed(&self, x: &mut [f64]) {
         for i in (0..self.n).rev() {

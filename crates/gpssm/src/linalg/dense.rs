@@ -53,16 +53,6 @@ impl Dense {
         }
     }
 
-    /// Makes it `value` times the identity of order `n`.
-    pub fn set_multiple_of_identity(&mut self, n: usize, value: f64) {
-        self.resize(n);
-        for j in 0..n {
-            let column = self.lower_column_mut(j);
-            column.fill(0.0);
-            column[0] = value;
-        }
-    }
-
     /// The order.
     pub(crate) fn order(&self) -> usize {
         self.n

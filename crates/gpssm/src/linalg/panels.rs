@@ -88,6 +88,17 @@ impl TriangularPanels {
         self.panel(r / HEIGHT)[r * HEIGHT + r % HEIGHT]
     }
 
+    /// x becomes L^{-T} x.
+    pub(crate) fn solve_transposed(&self, x: &mut [f64]) {
+        for r in (0..self.n_rows).rev() {
+            x[r] /= self.diagonal(r);
+            let (value, panel, lane) = (x[r], self.panel(r / HEIGHT), r % HEIGHT);
+            for (x, l) in x[..r].iter_mut().zip(panel.chunks_exact(HEIGHT)) {
+                *x -= l[lane] * value;
+            }
+        }
+    }
+
     /// Forward substitution with the leading `n` rows: each column of `x` (they are `stride` apart)
     /// holds a right-hand side and receives the solution. Entries from `n` to the end of the last
     /// panel are overwritten.

@@ -150,7 +150,7 @@ impl<'a> Conditional<'a> {
     }
 }
 
-fn all_pairs(problem: &Problem, paths: &[Vec<f64>], transition: &Transition) -> Pairs {
+pub(crate) fn all_pairs(problem: &Problem, paths: &[Vec<f64>], transition: &Transition) -> Pairs {
     let mut shared = SharedPairs::none(problem.n_x(), problem.model().n_u);
     for (path, sequence) in paths.iter().zip(problem.sequences()) {
         shared.add(transition, path, sequence);

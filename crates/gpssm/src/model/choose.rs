@@ -11,7 +11,7 @@ use super::spec::TransitionSpec;
 use crate::dynamics::basis::features::BasisChoice;
 use crate::dynamics::basis::fourier::FourierChoice;
 use crate::dynamics::basis::hilbert::HilbertChoice;
-use crate::dynamics::basis::selection::{Regression, by_information, by_variance};
+use crate::dynamics::basis::selection::{Regression, by_information, by_variance, by_variance_above};
 use crate::dynamics::block::Pairs;
 use crate::error::Error;
 use crate::points::Points;
@@ -84,6 +84,16 @@ pub(crate) fn choose(
             Some(BasisChoice::Fourier(Arc::new(fourier(problem, *frequencies, &mut rng))))
         }
     })
+}
+
+/// Part of the prior variance of f below which another inducing input costs more digits than it adds.
+const LEAST: f64 = 1e-6;
+
+/// Up to `n` of the points that paths visit, and their mirror images, far from one another as the prior has it.
+pub(crate) fn spread_out(problem: &Problem, theta: &[f64], paths: &[Vec<f64>], n: usize) -> Points {
+    let warm_up = WarmUp::new(problem, theta, paths);
+    let n = n.div_ceil(mirrors(problem).len());
+    closed(problem, warm_up.points(&by_variance_above(LEAST, &warm_up.pairs.points, &warm_up.regressions, n)))
 }
 
 /// Whether the choice needs a warm-up path.

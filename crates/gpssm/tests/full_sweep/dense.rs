@@ -15,7 +15,7 @@ pub struct SquaredExponential {
 }
 
 impl SquaredExponential {
-    fn value(&self, a: &[f64], b: &[f64]) -> f64 {
+    pub fn value(&self, a: &[f64], b: &[f64]) -> f64 {
         let square: f64 = a.iter().zip(b).zip(&self.ell).map(|((a, b), ell)| ((a - b) / ell).powi(2)).sum();
         self.sigma_f.powi(2) * (-0.5 * square).exp()
     }

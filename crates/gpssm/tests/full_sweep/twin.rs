@@ -40,6 +40,10 @@ pub enum Mutant {
     HeldByState,
     /// The approximation's mean at the new theta is one that the old state had a say in.
     StaleFrame,
+    /// The path moves as if the draw of f said nothing of it.
+    FunctionForgotten,
+    /// The coordinates of the path are redrawn as if they were independent normals.
+    EveryAngle,
 }
 
 pub struct Twin<'a> {

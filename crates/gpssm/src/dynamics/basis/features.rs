@@ -141,25 +141,20 @@ impl Basis {
         }
     }
 
-    /// Adds phi(z) . w to `f` at all points, and what FIC adds to the noise to `extra`.
-    pub(crate) fn add_values(&self, z: &Points, weights: &[f64], f: &mut [f64], extra: &mut [f64]) {
+    /// Adds phi(z) . w to `f` at all points, and what FIC adds to the noise to `extra`, if that is asked for.
+    pub(crate) fn add_values(
+        &self,
+        z: &Points,
+        weights: &[f64],
+        f: &mut [f64],
+        mut extra: Option<&mut [f64]>,
+    ) {
         let mut at = 0;
         for part in &self.parts {
             let weights = &weights[at..at + part.len()];
-            match part {
-                Part::Exact { component: Some(c), sigma } => {
-                    let slope = sigma * weights[0];
-                    f.iter_mut().zip(z.column(*c)).for_each(|(f, z)| *f += slope * z);
-                }
-                Part::Exact { sigma, .. } => f.iter_mut().for_each(|f| *f += sigma * weights[0]),
-                Part::Hilbert(basis) => basis.add_values(z, weights, f),
-                Part::Inducing(_) | Part::Fourier(_) => {
-                    let mut phi = vec![0.0; z.len() * part.len()];
-                    part.evaluate(z, part.len(), 0, &mut phi, extra);
-                    for (f, phi) in f.iter_mut().zip(phi.chunks_exact(part.len())) {
-                        *f += dot(phi, weights);
-                    }
-                }
+            match (part, extra.as_deref_mut()) {
+                (Part::Inducing(basis), None) => basis.add_means(z, weights, f),
+                (part, extra) => part.add_values(z, weights, f, extra),
             }
             at += part.len();
         }
@@ -186,6 +181,25 @@ impl Basis {
 }
 
 impl Part {
+    /// Adds phi(z) . w to `f`, and to `extra` what it adds to the noise.
+    fn add_values(&self, z: &Points, weights: &[f64], f: &mut [f64], extra: Option<&mut [f64]>) {
+        match self {
+            Self::Exact { component: Some(c), sigma } => {
+                let slope = sigma * weights[0];
+                f.iter_mut().zip(z.column(*c)).for_each(|(f, z)| *f += slope * z);
+            }
+            Self::Exact { sigma, .. } => f.iter_mut().for_each(|f| *f += sigma * weights[0]),
+            Self::Hilbert(basis) => basis.add_values(z, weights, f),
+            Self::Inducing(_) | Self::Fourier(_) => {
+                let mut phi = vec![0.0; z.len() * self.len()];
+                self.evaluate(z, self.len(), 0, &mut phi, extra.unwrap_or_default());
+                for (f, phi) in f.iter_mut().zip(phi.chunks_exact(self.len())) {
+                    *f += dot(phi, weights);
+                }
+            }
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             Self::Exact { .. } => 1,

@@ -7,6 +7,7 @@ use super::features::BasisError;
 use crate::kernel::{Cross, Kernel, Scratch};
 use crate::linalg::dense::Dense;
 use crate::linalg::panels::{TriangularPanels, padded};
+use crate::linalg::simd::dot;
 use crate::points::Points;
 
 /// Jitter that is tried after none, relative to the diagonal; each further try takes a hundred times more.
@@ -69,6 +70,21 @@ impl InducingBasis {
 
     pub(super) fn relative_jitter(&self) -> f64 {
         self.relative_jitter
+    }
+
+    /// Adds phi(z) . w = k(z, U) L_UU^{-T} w to `f` at all points: no solve for each of them.
+    pub(super) fn add_means(&self, z: &Points, weights: &[f64], f: &mut [f64]) {
+        let n = self.len();
+        let mut coefficients = weights.to_vec();
+        self.factor.solve_transposed(&mut coefficients);
+        let column = padded(n);
+        let mut columns = vec![0.0; column * z.len()];
+        let all: Vec<usize> = (0..z.len()).collect();
+        let cross = Cross { points: &self.points, range: 0..n, at: z, which: &all };
+        self.kernel.rows(&cross, &mut columns, column, &mut Scratch::default());
+        for (f, k) in f.iter_mut().zip(columns.chunks_exact(column)) {
+            *f += dot(&k[..n], &coefficients);
+        }
     }
 
     pub(super) fn evaluate(

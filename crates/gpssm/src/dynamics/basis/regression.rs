@@ -115,22 +115,33 @@ impl Design {
     /// f(z) - m(z) of all points given the weights, row-major (point, dimension), and what FIC adds to the
     /// noise.
     pub(crate) fn values(&self, z: &Points, weights: &[f64], f: &mut Vec<f64>, extra: &mut Vec<f64>) {
+        extra.clear();
+        extra.resize(z.len() * self.p(), 0.0);
+        self.add_values(z, weights, f, Some(extra));
+    }
+
+    /// The first of these alone, without a solve for each point.
+    pub(crate) fn means(&self, z: &Points, weights: &[f64], f: &mut Vec<f64>) {
+        self.add_values(z, weights, f, None);
+    }
+
+    fn add_values(&self, z: &Points, weights: &[f64], f: &mut Vec<f64>, mut extra: Option<&mut Vec<f64>>) {
         let (p, n) = (self.p(), z.len());
-        for out in [&mut *f, &mut *extra] {
-            out.clear();
-            out.resize(n * p, 0.0);
-        }
+        f.clear();
+        f.resize(n * p, 0.0);
         if let [basis] = &self.bases[..] {
-            return basis.add_values(z, weights, f, extra);
+            return basis.add_values(z, weights, f, extra.map(Vec::as_mut_slice));
         }
         let (mut own, mut more) = (vec![0.0; n], vec![0.0; n]);
         let mut offset = 0;
         for (d, basis) in self.bases.iter().enumerate() {
             own.fill(0.0);
             more.fill(0.0);
-            basis.add_values(z, &weights[offset..offset + basis.len()], &mut own, &mut more);
-            for (i, (own, more)) in own.iter().zip(&more).enumerate() {
-                (f[i * p + d], extra[i * p + d]) = (*own, *more);
+            let wanted = extra.is_some().then_some(&mut more[..]);
+            basis.add_values(z, &weights[offset..offset + basis.len()], &mut own, wanted);
+            own.iter().enumerate().for_each(|(i, own)| f[i * p + d] = *own);
+            if let Some(extra) = extra.as_deref_mut() {
+                more.iter().enumerate().for_each(|(i, more)| extra[i * p + d] = *more);
             }
             offset += basis.len();
         }
@@ -285,6 +296,19 @@ impl Statistics {
         let explained: f64 = self.b.iter().map(|b| b * b).sum();
         let quadratic = self.n as f64 * (2.0 * PI).ln() + self.square - explained;
         Ok(-0.5 * quadratic - self.gram.log_diagonal() - self.log_noise)
+    }
+
+    /// log N(w; (I + A)^{-1} b, (I + A)^{-1}), the density of weights given the pairs, up to a constant; the statistics are
+    /// used up.
+    pub(crate) fn log_density_of(mut self, weights: &[f64]) -> Result<f64, NotPositiveDefinite> {
+        self.gram.factor()?;
+        self.gram.solve_lower(&mut self.b, 1);
+        let white = |j: usize| {
+            let column = self.gram.lower_column(j).iter().zip(&weights[j..]);
+            column.map(|(l, w)| l * w).sum::<f64>() - self.b[j]
+        };
+        let square: f64 = (0..weights.len()).map(|j| white(j).powi(2)).sum();
+        Ok(self.gram.log_diagonal() - 0.5 * square)
     }
 
     /// A draw of the weights given the pairs, N((I + A)^{-1} b, (I + A)^{-1}).

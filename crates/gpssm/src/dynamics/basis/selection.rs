@@ -178,8 +178,19 @@ pub(crate) fn by_information(points: &Points, regressions: &[Regression], k: usi
 /// Up to `k` points, each the one whose f is least known given f at those before it, as part of its prior
 /// variance.
 pub(crate) fn by_variance(points: &Points, regressions: &[Regression], k: usize) -> Vec<usize> {
+    by_variance_above(0.0, points, regressions, k)
+}
+
+/// The same, without points of which less than a part `least` is unknown.
+pub(crate) fn by_variance_above(
+    least: f64,
+    points: &Points,
+    regressions: &[Regression],
+    k: usize,
+) -> Vec<usize> {
     forward(points, regressions, k, |projection, i| {
-        if projection.is_new(i) { NEGLIGIBLE * projection.rest[i] / projection.negligible[i] } else { 0.0 }
+        let unknown = NEGLIGIBLE * projection.rest[i] / projection.negligible[i];
+        if projection.is_new(i) && unknown >= least { unknown } else { 0.0 }
     })
 }
 

@@ -1,11 +1,11 @@
 //! The coordinates at one theta.
 
 use super::anchor::Anchor;
-use super::seen::Seen;
-use crate::function::evaluate_all;
+use super::given::{BlockValues, GivenFunction};
+use super::seen::Sight;
 use crate::initial::BoundInitial;
 use crate::linalg::banded::Banded;
-use crate::linalg::dense::{Dense, NotPositiveDefinite};
+use crate::linalg::dense::NotPositiveDefinite;
 use crate::linalg::simd::dot;
 use crate::linalg::small;
 use crate::model::compile::Problem;
@@ -14,58 +14,81 @@ use crate::state_space::StateSpace;
 
 /// Variance of the first state where p(x_0) is a user's own density, relative to the square of its size.
 const VAGUE: f64 = 4.0;
-/// Keeps the directions of weights that hardly touch the path defined.
-const RIDGE: f64 = 1e-13;
 
-/// mu and S of the states of all sequences that are not lags: x = mu + S z, S = L^{-T} (I + O (J - I) O'), where L L' is the
-/// precision given the weights, O spans what the weights do to the path, and J = T^{-T}.
+/// Step of the slopes of f, relative to the size of a state.
+const STEP: f64 = 1e-3;
+
+/// Expansions of f and the sensor, each around the mean of the one before.
+const EXPANSIONS: usize = 4;
+
+/// Distance of two means, in sizes of the state, below which another expansion would change nothing.
+const CLOSE: f64 = 0.01;
+
+/// How far a mean may be from the path of the anchor, in sizes of the state: further out f is not known.
+const REACH: f64 = 10.0;
+
+/// mu and L of the states of all sequences that are not lags: x = mu + L^{-T} z.
 pub(crate) struct Frame {
     mean: Vec<f64>,
     /// L.
     factor: Banded,
-    /// O, (unknown, weight).
-    span: Vec<f64>,
-    /// T.
-    stretch: Dense,
+    /// Unknowns that do not move.
+    held: Vec<usize>,
     lags: Vec<Option<usize>>,
     moving: Vec<usize>,
 }
 
 impl Frame {
-    /// Of the model with numbers, around the anchor; of `paths` only states that are held, and signs, are looked at.
+    /// Of the model with numbers, given f; of `paths` only states that are held or before row 0, and signs, are looked at.
     pub(crate) fn new(
         problem: &Problem,
         model: &StateSpace,
         anchor: &Anchor,
+        f: &GivenFunction,
         paths: &[Vec<f64>],
     ) -> Result<Self, NotPositiveDefinite> {
-        let mut builder = Builder::new(problem, model, anchor, paths);
-        builder.add_sensors();
-        builder.add_initial()?;
-        builder.add_transitions()?;
-        builder.hold();
-        builder.finish()
+        let start = |(s, path): (usize, &Vec<f64>)| anchor.start(s, path);
+        let mut around: Vec<Vec<f64>> = paths.iter().enumerate().map(start).collect();
+        let mut expansion = 1;
+        loop {
+            let mut builder = Builder::new(problem, model, anchor, paths, &around);
+            builder.add_sensors();
+            builder.add_initial()?;
+            builder.add_transitions(f)?;
+            builder.hold();
+            let frame = builder.finish()?;
+            let mean = frame.place(&vec![0.0; frame.mean.len()], paths);
+            let mut furthest = 0.0f64;
+            for (s, (around, mean)) in around.iter_mut().zip(mean).enumerate() {
+                let from = anchor.start(s, &paths[s]);
+                for (k, (around, mean)) in around.iter_mut().zip(mean).enumerate() {
+                    let size = anchor.sizes[k % anchor.sizes.len()];
+                    let next = mean.clamp(from[k] - REACH * size, from[k] + REACH * size);
+                    furthest = furthest.max((next - *around).abs() / size);
+                    *around = next;
+                }
+            }
+            if expansion == EXPANSIONS || furthest < CLOSE {
+                return Ok(frame);
+            }
+            expansion += 1;
+        }
     }
 
-    /// z = S^{-1} (x - mu).
+    /// z = L' (x - mu).
     pub(crate) fn whiten(&self, paths: &[Vec<f64>]) -> Vec<f64> {
         let n_x = self.lags.len();
         let states = paths.iter().flat_map(|path| path.chunks_exact(n_x));
         let states = states.flat_map(|x| self.moving.iter().map(|&d| x[d]));
         let mut z: Vec<f64> = states.zip(&self.mean).map(|(x, mean)| x - mean).collect();
         self.factor.multiply_lower_transposed(&mut z);
-        self.stretch_along(&mut z, |t, y| {
-            let product = |j: usize| dot(t.lower_column(j), &y[j..]);
-            (0..y.len()).map(product).collect()
-        });
         z
     }
 
-    /// x = mu + S z; what is before row 0 is as in `paths`.
+    /// x = mu + L^{-T} z; what is before row 0 is as in `paths`.
     pub(crate) fn place(&self, z: &[f64], paths: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let (n_x, p) = (self.lags.len(), self.moving.len());
         let mut states = z.to_vec();
-        self.stretch_along(&mut states, inverse_transposed);
         self.factor.solve_lower_transposed(&mut states);
         states.iter_mut().zip(&self.mean).for_each(|(x, mean)| *x += mean);
         let mut rows = states.chunks_exact(p);
@@ -84,31 +107,15 @@ impl Frame {
         paths
     }
 
+    /// Makes a step in z that moves no state that is held.
+    pub(crate) fn keep_held(&self, step: &mut [f64]) {
+        self.held.iter().for_each(|&k| step[k] = 0.0);
+    }
+
     /// log |dx / dz|.
     pub(crate) fn log_volume(&self) -> f64 {
-        -self.factor.log_diagonal() - self.stretch.log_diagonal()
+        -self.factor.log_diagonal()
     }
-
-    /// x becomes (I + O (M - I) O') x, where `multiply` gives M y.
-    fn stretch_along(&self, x: &mut [f64], multiply: impl Fn(&Dense, &[f64]) -> Vec<f64>) {
-        let m = self.stretch.order();
-        if m == 0 {
-            return;
-        }
-        let mut y = vec![0.0; m];
-        for (x, row) in x.iter().zip(self.span.chunks_exact(m)) {
-            y.iter_mut().zip(row).for_each(|(y, o)| *y += o * x);
-        }
-        let more: Vec<f64> = multiply(&self.stretch, &y).iter().zip(&y).map(|(new, y)| new - y).collect();
-        x.iter_mut().zip(self.span.chunks_exact(m)).for_each(|(x, row)| *x += dot(row, &more));
-    }
-}
-
-/// T^{-T} y.
-fn inverse_transposed(t: &Dense, y: &[f64]) -> Vec<f64> {
-    let mut y = y.to_vec();
-    t.solve_lower_transposed(&mut y);
-    y
 }
 
 /// Puts mean and precision together.
@@ -117,15 +124,14 @@ struct Builder<'a> {
     model: &'a StateSpace,
     anchor: &'a Anchor,
     paths: &'a [Vec<f64>],
+    /// What f and the sensor are expanded around.
+    around: &'a [Vec<f64>],
     moving: Vec<usize>,
     /// Unknown number of the first state of each sequence.
     first: Vec<usize>,
-    /// B, and the right-hand side that belongs to it.
     precision: Banded,
     b: Vec<f64>,
-    /// U, (unknown, weight).
-    u: Vec<f64>,
-    n_weights: usize,
+    held: Vec<usize>,
 }
 
 /// Where a state stands among the unknowns.
@@ -135,21 +141,23 @@ enum Place {
     Known(f64),
 }
 
-/// Features of one block, whitened by the factor of its noise.
-struct Whitened<'a> {
-    rows: &'a [f64],
-    chol: &'a [f64],
-}
-
-/// A transition of one block, whitened: sum over unknowns of column * x = target + rows * w + noise.
+/// A transition of one block, whitened: sum over unknowns of column * x = target + noise.
+#[derive(Default)]
 struct Equation {
-    /// Unknowns, each with its column of coefficients.
-    terms: Vec<(usize, Vec<f64>)>,
+    /// Unknowns, and their columns of coefficients one after the other.
+    unknowns: Vec<usize>,
+    columns: Vec<f64>,
     target: Vec<f64>,
 }
 
 impl<'a> Builder<'a> {
-    fn new(problem: &'a Problem, model: &'a StateSpace, anchor: &'a Anchor, paths: &'a [Vec<f64>]) -> Self {
+    fn new(
+        problem: &'a Problem,
+        model: &'a StateSpace,
+        anchor: &'a Anchor,
+        paths: &'a [Vec<f64>],
+        around: &'a [Vec<f64>],
+    ) -> Self {
         let moving: Vec<usize> = model.transition.moving().collect();
         let p = moving.len();
         let mut n = 0;
@@ -160,7 +168,7 @@ impl<'a> Builder<'a> {
         let first = first.collect();
         let band = ((model.transition.memory() + 2) * p - 1).min(n.saturating_sub(1));
         let (precision, b) = (Banded::new(n, band), vec![0.0; n]);
-        Self { problem, model, anchor, paths, moving, first, precision, b, u: Vec::new(), n_weights: 0 }
+        Self { problem, model, anchor, paths, around, moving, first, precision, b, held: Vec::new() }
     }
 
     /// State `d` of row `t`: a lag is a state of an earlier row, or from before the record.
@@ -176,18 +184,12 @@ impl<'a> Builder<'a> {
         Place::Unknown(self.first[s] + row * self.moving.len() + i)
     }
 
-    /// State of row `t`, of which the sign chooses the branch.
-    fn state(&self, s: usize, t: usize) -> &[f64] {
-        let n_x = self.model.transition.n_x();
-        &self.paths[s][t * n_x..(t + 1) * n_x]
-    }
-
     fn add_sensors(&mut self) {
         let n_x = self.model.transition.n_x();
+        let mut sight = Sight::new(&self.model.sensor, &self.anchor.sizes);
         for (s, sequence) in self.problem.sequences().iter().enumerate() {
             for t in 0..sequence.n_rows() {
-                let at = &self.anchor.branch(s, self.state(s, t)).path[t * n_x..(t + 1) * n_x];
-                let seen = Seen::new(&self.model.sensor, sequence, t, at, &self.anchor.sizes);
+                let seen = sight.at(sequence, t, &self.around[s][t * n_x..(t + 1) * n_x]);
                 let places: Vec<Place> = (0..n_x).map(|d| self.place(s, t, d)).collect();
                 for (i, place) in places.iter().enumerate() {
                     let Place::Unknown(row) = *place else { continue };
@@ -238,231 +240,122 @@ impl<'a> Builder<'a> {
     }
 
     /// Everything that the transitions say, block by block.
-    fn add_transitions(&mut self) -> Result<(), NotPositiveDefinite> {
-        let transition = &self.model.transition;
-        let (points, slopes) = self.along();
-        let mut means = Vec::new();
-        evaluate_all(&transition.means, &points, &mut means);
-        let n_features = 1 + points.n_components();
-        let blocks = transition.blocks();
-        let unknown = |dims: &[usize]| dims.iter().filter(|&&d| !transition.kernels[d].is_zero()).count();
-        self.n_weights = blocks.iter().map(|dims| unknown(dims) * n_features).sum();
-        self.u = vec![0.0; self.b.len() * self.n_weights];
-        let mut from = 0;
-        for dims in &blocks {
-            let mut chol = transition.noise_of(dims);
-            if !small::cholesky(&mut chol, dims.len()) {
-                return Err(NotPositiveDefinite { order: dims.len(), index: 0 });
+    fn add_transitions(&mut self, f: &GivenFunction) -> Result<(), NotPositiveDefinite> {
+        let (transition, n_x) = (&self.model.transition, self.model.transition.n_x());
+        let mut points = Points::new(n_x + self.problem.model().n_u);
+        for (around, sequence) in self.around.iter().zip(self.problem.sequences()) {
+            for (t, x) in around.chunks_exact(n_x).enumerate().take(sequence.length()) {
+                points.push_parts(x, sequence.u(t));
             }
-            let rows = self.features(&points, dims, &chol);
-            let m = unknown(dims) * n_features;
-            let mut gram = Dense::default();
-            gram.set_multiple_of_identity(m, 1.0);
-            gram.add_gram(&rows, if m == 0 { 0 } else { points.len() * dims.len() });
-            gram.factor()?;
-            let mut targets = vec![0.0; m];
-            self.add_block(dims, &slopes, &means, &Whitened { rows: &rows, chol: &chol }, &mut targets, from);
-            self.integrate_weights_out(&gram, targets, from);
-            from += m;
+        }
+        let n = points.len();
+        // Those above and below in each state.
+        let shifted = |(j, sign): (usize, f64)| {
+            let mut points = points.clone();
+            let step = sign * STEP * self.anchor.sizes[j];
+            points.column_mut(j).iter_mut().for_each(|x| *x += step);
+            points
+        };
+        let mut nearby = Points::new(points.n_components());
+        (0..n_x).flat_map(|j| [(j, 1.0), (j, -1.0)]).map(shifted).for_each(|points| nearby.append(&points));
+        for block in f.at(transition, &points, &nearby)? {
+            let p = block.dims.len();
+            let slope = |k: usize, a: usize, j: usize| {
+                let value = |set: usize| block.f[(set * n + k) * p + a];
+                (value(1 + 2 * j) - value(2 + 2 * j)) / (2.0 * STEP * self.anchor.sizes[j])
+            };
+            let mut equation = Equation::default();
+            let mut k = 0;
+            for s in 0..self.around.len() {
+                for t in 0..self.problem.sequences()[s].length() {
+                    self.set_equation(&mut equation, s, t, k, &block, &slope);
+                    let Equation { unknowns, columns, target } = &equation;
+                    for (row, a) in unknowns.iter().zip(columns.chunks_exact(p)) {
+                        self.b[*row] += dot(a, target);
+                        for (column, other) in unknowns.iter().zip(columns.chunks_exact(p)) {
+                            if column <= row {
+                                self.precision.add(*row, *column, dot(a, other));
+                            }
+                        }
+                    }
+                    k += 1;
+                }
+            }
         }
         Ok(())
     }
 
-    /// Linear functions of z with unknown coefficients, (point, dimension, weight), whitened by the noise.
-    fn features(&self, points: &Points, dims: &[usize], chol: &[f64]) -> Vec<f64> {
-        let (p, n_z) = (dims.len(), points.n_components());
-        let unknown: Vec<usize> =
-            (0..p).filter(|&a| !self.model.transition.kernels[dims[a]].is_zero()).collect();
-        let m = unknown.len() * (1 + n_z);
-        let mut rows = vec![0.0; points.len() * p * m];
-        let mut column = vec![0.0; p];
-        for i in 0..points.len() {
-            for (number, &a) in unknown.iter().enumerate() {
-                let size = self.anchor.sizes[dims[a]];
-                for c in 0..=n_z {
-                    column.fill(0.0);
-                    column[a] = match c {
-                        0 => size,
-                        c => size * self.anchor.standardised(c - 1, points.column(c - 1)[i]),
-                    };
-                    small::solve_lower(chol, p, &mut column);
-                    for (b, value) in column.iter().enumerate() {
-                        rows[(i * p + b) * m + number * (1 + n_z) + c] = *value;
-                    }
-                }
-            }
-        }
-        rows
-    }
-
-    /// U = D' W phi L_w^{-T}, from column `from` on, and b loses what the weights explain.
-    fn integrate_weights_out(&mut self, gram: &Dense, mut targets: Vec<f64>, from: usize) {
-        let m = gram.order();
-        if m == 0 {
-            return;
-        }
-        let own = |row: &[f64]| row[from..from + m].to_vec();
-        let mut columns: Vec<f64> = self.u.chunks_exact(self.n_weights).flat_map(own).collect();
-        gram.solve_lower(&mut columns, self.b.len());
-        gram.solve_lower(&mut targets, 1);
-        let rows = self.u.chunks_exact_mut(self.n_weights).zip(columns.chunks_exact(m));
-        for ((row, column), b) in rows.zip(&mut self.b) {
-            row[from..from + m].copy_from_slice(column);
-            *b -= dot(column, &targets);
-        }
-    }
-
-    /// z̄ of all transitions, and the slopes there.
-    fn along(&self) -> (Points, Vec<f64>) {
-        let (n_x, p) = (self.model.transition.n_x(), self.moving.len());
-        let mut points = Points::new(n_x + self.problem.model().n_u);
-        let mut slopes = Vec::new();
-        for (s, sequence) in self.problem.sequences().iter().enumerate() {
-            for t in 0..sequence.length() {
-                let expansion = self.anchor.branch(s, self.state(s, t));
-                points.push_parts(&expansion.path[t * n_x..(t + 1) * n_x], sequence.u(t));
-                slopes.extend_from_slice(&expansion.slopes[t * p * n_x..(t + 1) * p * n_x]);
-            }
-        }
-        (points, slopes)
-    }
-
-    /// Adds the transitions of one block to B and b, and D' W phi to U from column `from` on; adds phi' W c to `targets`.
-    fn add_block(
-        &mut self,
-        dims: &[usize],
-        slopes: &[f64],
-        means: &[f64],
-        whitened: &Whitened,
-        targets: &mut [f64],
-        from: usize,
-    ) {
-        let (p, m, n_weights) = (dims.len(), targets.len(), self.n_weights);
-        let mut k = 0;
-        for s in 0..self.paths.len() {
-            for t in 0..self.problem.sequences()[s].length() {
-                let equation = self.equation(s, t, k, dims, slopes, means, whitened.chol);
-                for (row, a) in &equation.terms {
-                    self.b[*row] += dot(a, &equation.target);
-                    for (column, other) in equation.terms.iter().filter(|(column, _)| column <= row) {
-                        self.precision.add(*row, *column, dot(a, other));
-                    }
-                }
-                for i in (0..p).filter(|_| m > 0) {
-                    let phi = &whitened.rows[(k * p + i) * m..(k * p + i + 1) * m];
-                    targets.iter_mut().zip(phi).for_each(|(sum, phi)| *sum += phi * equation.target[i]);
-                    for (row, a) in &equation.terms {
-                        let u = &mut self.u[row * n_weights + from..][..m];
-                        u.iter_mut().zip(phi).for_each(|(u, phi)| *u += a[i] * phi);
-                    }
-                }
-                k += 1;
-            }
-        }
-    }
-
     /// Of transition `t` of sequence `s`, number `k` of all.
-    #[allow(clippy::too_many_arguments)]
-    fn equation(
+    fn set_equation(
         &self,
+        equation: &mut Equation,
         s: usize,
         t: usize,
         k: usize,
-        dims: &[usize],
-        slopes: &[f64],
-        means: &[f64],
-        chol: &[f64],
-    ) -> Equation {
-        let (n_x, p, n) = (self.model.transition.n_x(), self.moving.len(), dims.len());
-        let center = &self.anchor.branch(s, self.state(s, t)).path[t * n_x..(t + 1) * n_x];
-        let which: Vec<usize> = dims.iter().filter_map(|d| self.moving.iter().position(|m| m == d)).collect();
-        let mut target: Vec<f64> = dims.iter().map(|&d| means[k * n_x + d]).collect();
-        let mut terms: Vec<(usize, Vec<f64>)> = Vec::with_capacity(n + n_x);
-        for (a, &i) in which.iter().enumerate() {
-            let unit = (0..n).map(|b| if a == b { 1.0 } else { 0.0 }).collect();
-            terms.push((self.first[s] + (t + 1) * p + i, unit));
+        block: &BlockValues,
+        slope: impl Fn(usize, usize, usize) -> f64,
+    ) {
+        let (n_x, p, n) = (self.model.transition.n_x(), self.moving.len(), block.dims.len());
+        let around = &self.around[s][t * n_x..(t + 1) * n_x];
+        let Equation { unknowns, columns, target } = equation;
+        unknowns.clear();
+        columns.clear();
+        target.clear();
+        target.extend_from_slice(&block.f[k * n..(k + 1) * n]);
+        for (a, d) in block.dims.iter().enumerate() {
+            let i = self.moving.iter().position(|m| m == d).unwrap_or(0);
+            unknowns.push(self.first[s] + (t + 1) * p + i);
+            columns.extend((0..n).map(|b| if a == b { 1.0 } else { 0.0 }));
         }
         for j in 0..n_x {
-            let slope = |a: usize| slopes[(k * p + which[a]) * n_x + j];
-            target.iter_mut().enumerate().for_each(|(a, c)| *c -= slope(a) * center[j]);
-            match self.place(s, t, j) {
-                Place::Known(x) => target.iter_mut().enumerate().for_each(|(a, c)| *c += slope(a) * x),
-                Place::Unknown(k) => match terms.iter_mut().find(|(other, _)| *other == k) {
-                    Some((_, column)) => column.iter_mut().enumerate().for_each(|(a, c)| *c -= slope(a)),
-                    None => terms.push((k, (0..n).map(|a| -slope(a)).collect())),
-                },
-            }
+            let x = match self.place(s, t, j) {
+                Place::Known(x) => around[j] - x,
+                Place::Unknown(unknown) => {
+                    let at = unknowns.iter().position(|other| *other == unknown).unwrap_or_else(|| {
+                        unknowns.push(unknown);
+                        columns.resize(unknowns.len() * n, 0.0);
+                        unknowns.len() - 1
+                    });
+                    columns[at * n..(at + 1) * n]
+                        .iter_mut()
+                        .enumerate()
+                        .for_each(|(a, c)| *c -= slope(k, a, j));
+                    around[j]
+                }
+            };
+            target.iter_mut().enumerate().for_each(|(a, c)| *c -= slope(k, a, j) * x);
         }
-        small::solve_lower(chol, n, &mut target);
-        terms.iter_mut().for_each(|(_, column)| small::solve_lower(chol, n, column));
-        Equation { terms, target }
+        let chol = &block.chol[k * n * n..(k + 1) * n * n];
+        small::solve_lower(chol, n, target);
+        columns.chunks_exact_mut(n).for_each(|column| small::solve_lower(chol, n, column));
     }
 
     /// Conditions on the states that do not move.
     fn hold(&mut self) {
-        let (n_x, p, m) = (self.model.transition.n_x(), self.moving.len(), self.n_weights);
+        let (n_x, p) = (self.model.transition.n_x(), self.moving.len());
         let fixed = matches!(self.model.initial, BoundInitial::Fixed(_));
-        let mut along = vec![0.0; m];
-        let mut held = Vec::new();
         for (s, sequence) in self.problem.sequences().iter().enumerate() {
             for t in (0..sequence.n_rows()).filter(|&t| self.anchor.held[s][t] || (t == 0 && fixed)) {
                 for (i, &d) in self.moving.iter().enumerate() {
-                    held.push((self.first[s] + t * p + i, self.paths[s][t * n_x + d]));
+                    let (k, x) = (self.first[s] + t * p + i, self.paths[s][t * n_x + d]);
+                    let b = &mut self.b;
+                    self.precision.isolate(k, |j, value| b[j] -= value * x);
+                    b[k] = x;
+                    self.held.push(k);
                 }
             }
-        }
-        for &(k, x) in &held {
-            let row = &mut self.u[k * m..(k + 1) * m];
-            along.iter_mut().zip(row.iter()).for_each(|(sum, u)| *sum += u * x);
-            row.fill(0.0);
-        }
-        if m > 0 && !held.is_empty() {
-            self.b.iter_mut().zip(self.u.chunks_exact(m)).for_each(|(b, row)| *b += dot(row, &along));
-        }
-        for &(k, x) in &held {
-            let b = &mut self.b;
-            self.precision.isolate(k, |j, value| b[j] -= value * x);
-            b[k] = x;
         }
     }
 
     fn finish(mut self) -> Result<Frame, NotPositiveDefinite> {
-        let m = self.n_weights;
         self.precision.factor()?;
-        let (mut span, mut stretch) = (self.u, Dense::default());
-        if m > 0 {
-            self.precision.solve_lower_rows(&mut span, m);
-            // V'V = N N', O = V N^{-T}, and T T' = I - N'N.
-            let mut gram = Dense::default();
-            gram.set_multiple_of_identity(m, RIDGE);
-            gram.add_gram(&span, self.b.len());
-            gram.factor()?;
-            gram.solve_lower(&mut span, self.b.len());
-            let row = |i: usize| (0..m).map(move |j| (i, j));
-            let factor = |(i, j): (usize, usize)| if j <= i { gram.get(i, j) } else { 0.0 };
-            let rows: Vec<f64> = (0..m).flat_map(row).map(factor).collect();
-            stretch.set_multiple_of_identity(m, 0.0);
-            stretch.add_gram(&rows, m);
-            for j in 0..m {
-                let column = stretch.lower_column_mut(j);
-                column.iter_mut().for_each(|value| *value = -*value);
-                column[0] += 1.0;
-            }
-            stretch.factor()?;
+        self.precision.solve_lower(&mut self.b);
+        self.precision.solve_lower_transposed(&mut self.b);
+        if self.b.iter().any(|x| !x.is_finite()) {
+            return Err(NotPositiveDefinite { order: self.b.len(), index: 0 });
         }
         let lags = self.model.transition.lags.clone();
-        let mut frame =
-            Frame { mean: Vec::new(), factor: self.precision, span, stretch, lags, moving: self.moving };
-        // mu = S S' b.
-        frame.factor.solve_lower(&mut self.b);
-        frame.stretch_along(&mut self.b, |t, y| {
-            let mut y = y.to_vec();
-            t.solve_lower(&mut y, 1);
-            inverse_transposed(t, &y)
-        });
-        frame.factor.solve_lower_transposed(&mut self.b);
-        frame.mean = self.b;
-        Ok(frame)
+        Ok(Frame { mean: self.b, factor: self.precision, held: self.held, lags, moving: self.moving })
     }
 }
 

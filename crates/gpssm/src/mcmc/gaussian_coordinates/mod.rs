@@ -1,23 +1,21 @@
-//! Coordinates of a path in which it hardly depends on theta: those of a frozen Gaussian approximation of
-//! p(x_{0:T} | y, theta).
+//! Coordinates of a path in which it hardly depends on theta: those of a Gaussian approximation of
+//! p(x_{0:T} | y, f, theta), f one draw of the function.
 //!
-//! An [`Anchor`] holds what is frozen: a path x̄ and slopes A_t along it. With these the model is linear,
+//! Given f ([`GivenFunction`]) a path is a Markov chain, x_{t+1} = f(x_t, u_t) + v_t. An iterated Kalman smoother, started at a
+//! path that was frozen with the warm-up ([`Anchor`]), expands f and the sensor around the path it found; the last of these
+//! approximations has a mean mu and a precision L L', both banded and made in O(T) ([`Frame`]). A path has the coordinates
+//! z = L' (x - mu). A move of theta that holds z takes the path along, x(theta) = mu(theta) + L(theta)^{-T} z, with volume
+//! 1 / |L|.
 //!
-//! s_{t+1} = m(z̄_t) + A_t (x_t - x̄_t) + phi(z̄_t)' w + v_t,  w ~ N(0, I),  v_t ~ N(0, Q),
-//!
-//! s the states that are not lags, phi the linear functions of z; the sensor is expanded at x̄_t to second order. With w
-//! integrated out, the posterior of this model is Gaussian with precision B - U U', B banded: a square root S of the
-//! covariance takes O(T), and a path has the coordinates z = S^{-1} (x - mu). A move of theta that holds z takes the path along,
-//! x(theta) = mu(theta) + S(theta) z, with volume log |S|. As the linear part of f is unknown in the approximation, too, the
-//! path is not tied to what f happens to be; a finer approximation of f does that, and noise then moves less (decision 15).
-//!
-//! Exact for any anchor, as long as mu and S depend on y, u, theta at its new value, states that are held, and the
-//! anchor; never on the states that move (on their signs alone where the anchor has two branches: then a move ends where a
-//! sign changes). So anchors come from the warm-up and are frozen with it.
+//! Exact whatever is frozen, as long as mu and L depend on y, u, f, theta at its new value, states that are held, and the
+//! anchor; never on the states that move (on their signs alone where a sensor does not see these: then a move ends where a
+//! sign changes).
 
 mod anchor;
 mod frame;
+mod given;
 mod seen;
 
 pub use anchor::Anchor;
 pub(crate) use frame::Frame;
+pub(crate) use given::GivenFunction;

@@ -6,8 +6,8 @@ use crate::record::Sequence;
 use crate::sensor::BoundSensor;
 use crate::sensor::linear_gaussian::LinearGaussian;
 
-/// Step of finite differences, relative to the size of a state.
-pub(super) const STEP: f64 = 1e-3;
+/// Step of second differences, relative to the size of a state: large enough that rounding does not show.
+const STEP: f64 = 0.03;
 
 /// log p(y | x) is about b'x - x' H x / 2.
 pub(super) struct Seen {
@@ -16,52 +16,94 @@ pub(super) struct Seen {
     pub(super) b: Vec<f64>,
 }
 
-impl Seen {
-    /// Expanded at `x`, whose states are of these sizes; exact where the sensor is linear and Gaussian.
-    pub(super) fn new(sensor: &BoundSensor, sequence: &Sequence, t: usize, x: &[f64], sizes: &[f64]) -> Self {
+/// A linear sensor's C, whitened by the factor of R, of the outputs that were seen in some rows.
+struct Whitened {
+    missing: Vec<bool>,
+    chol: Vec<f64>,
+    /// L_R^{-1} C by column.
+    columns: Vec<Vec<f64>>,
+    /// H = C' R^{-1} C.
+    precision: Vec<f64>,
+}
+
+/// Looks through a sensor at one row after another.
+pub(super) struct Sight<'a> {
+    sensor: &'a BoundSensor,
+    sizes: &'a [f64],
+    /// Of the last row; most rows miss the same outputs.
+    whitened: Option<Whitened>,
+}
+
+impl<'a> Sight<'a> {
+    /// Of states of these sizes.
+    pub(super) fn new(sensor: &'a BoundSensor, sizes: &'a [f64]) -> Self {
+        Self { sensor, sizes, whitened: None }
+    }
+
+    /// Row `t`, expanded at `x`; exact where the sensor is linear and Gaussian.
+    pub(super) fn at(&mut self, sequence: &Sequence, t: usize, x: &[f64]) -> Seen {
         let n = x.len();
-        let nothing = Self { precision: vec![0.0; n * n], b: vec![0.0; n] };
+        let nothing = Seen { precision: vec![0.0; n * n], b: vec![0.0; n] };
         if sequence.y(t).iter().all(|y| y.is_nan()) {
             return nothing;
         }
-        match sensor.as_linear_gaussian() {
-            Some(sensor) => Self::linear(sensor, sequence.y(t), sequence.u(t), n),
-            None => Self::by_differences(sensor, sequence, t, x, sizes).unwrap_or(nothing),
+        match self.sensor.as_linear_gaussian() {
+            Some(sensor) => self.linear(sensor, sequence.y(t), sequence.u(t), n).unwrap_or(nothing),
+            None => Seen::by_differences(self.sensor, sequence, t, x, self.sizes).unwrap_or(nothing),
         }
     }
 
-    /// H = C' R^{-1} C and b = C' R^{-1} (y - D u - offset), over the outputs that were seen.
-    fn linear(sensor: &LinearGaussian, y: &[f64], u: &[f64], n: usize) -> Self {
-        let (n_y, n_z) = (y.len(), n + u.len());
+    /// H and b = C' R^{-1} (y - D u - offset), over the outputs that were seen.
+    fn linear(&mut self, sensor: &LinearGaussian, y: &[f64], u: &[f64], n: usize) -> Option<Seen> {
+        let same = |known: &Whitened| known.missing.iter().zip(y).all(|(missing, y)| *missing == y.is_nan());
+        if !self.whitened.as_ref().is_some_and(same) {
+            self.whitened = Whitened::new(sensor, y, n);
+        }
+        let Whitened { chol, columns, precision, .. } = self.whitened.as_ref()?;
+        let n_z = n + u.len();
+        let mut target: Vec<f64> = (0..y.len())
+            .filter(|&k| !y[k].is_nan())
+            .map(|k| {
+                let driven: f64 =
+                    sensor.weights[k * n_z + n..(k + 1) * n_z].iter().zip(u).map(|(d, u)| d * u).sum();
+                y[k] - sensor.offset[k] - driven
+            })
+            .collect();
+        let n_seen = target.len();
+        small::solve_lower(chol, n_seen, &mut target);
+        let b = |column: &Vec<f64>| column.iter().zip(&target).map(|(c, y)| c * y).sum();
+        Some(Seen { precision: precision.clone(), b: columns.iter().map(b).collect() })
+    }
+}
+
+impl Whitened {
+    /// None if the covariance of the noise cannot be factored.
+    fn new(sensor: &LinearGaussian, y: &[f64], n: usize) -> Option<Self> {
+        let (n_y, n_z) = (y.len(), sensor.weights.len() / y.len());
         let covariance = sensor.covariance();
-        let seen: Vec<usize> = (0..n_y).filter(|&k| !y[k].is_nan()).collect();
+        let missing: Vec<bool> = y.iter().map(|y| y.is_nan()).collect();
+        let seen: Vec<usize> = (0..n_y).filter(|&k| !missing[k]).collect();
         let mut chol: Vec<f64> = seen
             .iter()
             .flat_map(|&a| seen.iter().map(move |&b| (a, b)))
             .map(|(a, b)| covariance[a * n_y + b])
             .collect();
-        let mut out = Self { precision: vec![0.0; n * n], b: vec![0.0; n] };
         if !small::cholesky(&mut chol, seen.len()) {
-            return out;
+            return None;
         }
-        let whitened = |of: &dyn Fn(usize) -> f64| {
-            let mut column: Vec<f64> = seen.iter().map(|&k| of(k)).collect();
+        let whitened = |d: usize| {
+            let mut column: Vec<f64> = seen.iter().map(|&k| sensor.weights[k * n_z + d]).collect();
             small::solve_lower(&chol, seen.len(), &mut column);
             column
         };
-        let driven = |k: usize| -> f64 {
-            sensor.weights[k * n_z + n..(k + 1) * n_z].iter().zip(u).map(|(d, u)| d * u).sum()
-        };
-        let target = whitened(&|k| y[k] - sensor.offset[k] - driven(k));
-        let columns: Vec<Vec<f64>> = (0..n).map(|d| whitened(&|k| sensor.weights[k * n_z + d])).collect();
+        let columns: Vec<Vec<f64>> = (0..n).map(whitened).collect();
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        for i in 0..n {
-            out.b[i] = dot(&columns[i], &target);
-            (0..n).for_each(|j| out.precision[i * n + j] = dot(&columns[i], &columns[j]));
-        }
-        out
+        let precision = (0..n * n).map(|k| dot(&columns[k / n], &columns[k % n])).collect();
+        Some(Self { missing, chol, columns, precision })
     }
+}
 
+impl Seen {
     /// None where a density is not finite.
     fn by_differences(
         sensor: &BoundSensor,

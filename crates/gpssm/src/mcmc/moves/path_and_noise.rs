@@ -1,24 +1,34 @@
-//! Theta together with the whole path, in the coordinates of a frozen Gaussian approximation.
+//! Theta together with the whole path, given one draw of f, in the coordinates of a Gaussian approximation.
 //!
 //! Given the path, a noise level is known to within a factor of about 1 + 1/sqrt(2T), far better than given the outputs; so
-//! alternating between theta and the path moves it slowly. Here the path keeps its coordinates z = S^{-1} (x - mu)
-//! ([`gaussian_coordinates`](crate::mcmc::gaussian_coordinates)) while theta moves: where the approximation is good, z
-//! and theta are nearly independent, and theta moves as far as the outputs allow. Theta moves on lines, each drawn by slice sampling from
+//! alternating between theta and the path moves it slowly. Here f is drawn first, as weights w of a finite basis: given w the path
+//! is a Markov chain, of which a Kalman smoother finds a good Gaussian approximation, and x has coordinates z in it
+//! ([`gaussian_coordinates`](crate::mcmc::gaussian_coordinates)). Then theta moves with z held: where the approximation is good, z
+//! and theta are nearly independent, and theta moves as far as the outputs allow. It moves on a line, by slice sampling from
 //!
-//! p(theta') p(x'_0) p(x'_{1:T} | x'_0, theta') p(y | x', theta') |S'|,  x' = mu' + S' z.
+//! p(theta') p(x'_0) p(x'_{1:T} | x'_0, theta') g(w | x', theta') p(y | x', theta') / |L'|,  x' = mu' + L'^{-T} z.
+//!
+//! Last, theta is held, and z is drawn by elliptical slice sampling: it is nearly N(0, I). f is drawn anew for each line, so
+//! that path and function take turns several times in a sweep at little cost.
 //!
 //! The lines are columns of the Cholesky factor of the covariance that the warm-up saw in the coordinates of theta (logarithms of
 //! what is positive): in these directions a posterior that is nearly Gaussian has independent coordinates. Each line that
 //! begins with a noise level is drawn in every sweep, the others in turn.
+//!
+//! Reference for the last step: I. Murray, R. P. Adams, D. J. C. MacKay (2010), "Elliptical slice sampling", AISTATS 13.
 
-use rand::Rng;
+use std::f64::consts::PI;
+
+use rand::{Rng, RngExt};
+use rand_distr::StandardNormal;
 
 use super::{Move, Sweep};
-use crate::mcmc::conditional::Conditional;
-use crate::mcmc::gaussian_coordinates::{Anchor, Frame};
+use crate::mcmc::conditional::all_pairs;
+use crate::mcmc::gaussian_coordinates::{Anchor, Frame, GivenFunction};
 use crate::mcmc::slice::{SliceLimits, slice_update};
 use crate::model::compile::{CompiledNoise, Problem};
 use crate::model::parameters::Coordinate;
+use crate::points::Points;
 use crate::random::Purpose;
 use crate::state_space::StateSpace;
 
@@ -48,9 +58,19 @@ impl Move for PathAndNoise {
             return;
         };
         let mut rng = sweep.stream(Purpose::PathAndNoise, 0);
+        sweep.work.points_move = true;
         for axis in axes(sweep) {
-            update_along(sweep, &anchor, &axis, &mut rng);
+            let transition = sweep.problem.bind_transition(&sweep.state.theta);
+            let basis = anchor.basis(&transition.prior, sweep.problem.n_x() + sweep.problem.model().n_u);
+            let pairs = all_pairs(sweep.problem, &sweep.state.paths, &transition);
+            match GivenFunction::draw(&transition, &basis, &pairs, &mut rng) {
+                Ok(f) => {
+                    GivenF { problem: sweep.problem, anchor: &anchor, f: &f }.update(sweep, &axis, &mut rng)
+                }
+                Err(_) => sweep.info.density_failures += 1,
+            }
         }
+        sweep.work.points_move = false;
         sweep.count_jitter();
     }
 }
@@ -86,60 +106,145 @@ fn noise_places(problem: &Problem) -> Vec<usize> {
     process.into_iter().chain(sensor).filter(|&k| !table.is_fixed(k)).collect()
 }
 
-/// Draws the place on a line through theta, the path along with it.
-fn update_along<R: Rng>(sweep: &mut Sweep, anchor: &Anchor, axis: &[f64], rng: &mut R) {
-    let (problem, table) = (sweep.problem, sweep.problem.table());
-    let (theta, paths) = (sweep.state.theta.clone(), sweep.state.paths.clone());
-    let frame_at = |theta: &[f64]| {
-        let model = problem.bind(theta);
-        Frame::new(problem, &model, anchor, &paths).ok().map(|frame| (model, frame))
-    };
-    let Some((_, frame)) = frame_at(&theta) else {
-        sweep.info.density_failures += 1;
-        return;
-    };
-    let z = frame.whiten(&paths);
-    let mut last: Option<(f64, Vec<f64>, Vec<Vec<f64>>)> = None;
-    let mut log_density = |along: f64| {
-        let mut candidate = theta.clone();
-        for k in (0..axis.len()).filter(|&k| axis[k] != 0.0) {
-            candidate[k] = table.value_at(k, table.coordinate_of(k, theta[k]) + along * axis[k]);
+/// p(x, theta | y, f), and coordinates of x that hardly depend on theta.
+struct GivenF<'a> {
+    problem: &'a Problem,
+    anchor: &'a Anchor,
+    f: &'a GivenFunction,
+}
+
+/// A point: theta with its model and coordinates, the paths, and the log density of both.
+struct At {
+    theta: Vec<f64>,
+    model: StateSpace,
+    frame: Frame,
+    paths: Vec<Vec<f64>>,
+    /// Up to a constant; that of (theta, x), not of (theta, z).
+    log_density: f64,
+}
+
+impl GivenF<'_> {
+    /// Draws the place on a line through theta, the path along with it; then the path.
+    fn update<R: Rng>(&self, sweep: &mut Sweep, axis: &[f64], rng: &mut R) {
+        let paths = sweep.state.paths.clone();
+        let theta = sweep.state.theta.clone();
+        let Some((model, frame)) = self.frame(&theta, &paths) else {
+            sweep.info.density_failures += 1;
+            return;
+        };
+        let z = frame.whiten(&paths);
+        let log_density = self.log_density(&theta, &model, &paths, sweep);
+        let mut at = At { theta, model, frame, paths, log_density };
+        self.along(axis, &mut at, &z, sweep, rng);
+        self.around(&mut at, z, sweep, rng);
+        sweep.state.theta = at.theta;
+        sweep.state.paths = at.paths;
+    }
+
+    fn frame(&self, theta: &[f64], paths: &[Vec<f64>]) -> Option<(StateSpace, Frame)> {
+        let model = self.problem.bind(theta);
+        Frame::new(self.problem, &model, self.anchor, self.f, paths).ok().map(|frame| (model, frame))
+    }
+
+    /// Slice sampling on the line, z held.
+    fn along<R: Rng>(&self, axis: &[f64], at: &mut At, z: &[f64], sweep: &mut Sweep, rng: &mut R) {
+        let table = self.problem.table();
+        let current = at.log_density + at.frame.log_volume();
+        let mut last: Option<(f64, At)> = None;
+        let mut log_density = |along: f64| {
+            let mut theta = at.theta.clone();
+            for k in (0..axis.len()).filter(|&k| axis[k] != 0.0) {
+                theta[k] = table.value_at(k, table.coordinate_of(k, theta[k]) + along * axis[k]);
+            }
+            if !table.log_prior_of_coordinates(&theta).is_finite() {
+                return f64::NEG_INFINITY;
+            }
+            let Some((model, frame)) = self.frame(&theta, &at.paths) else { return f64::NEG_INFINITY };
+            let paths = frame.place(z, &at.paths);
+            let log_density = self.log_density_from(&theta, &model, &at.paths, &paths, sweep);
+            let with_volume = log_density + frame.log_volume();
+            last = Some((along, At { theta, model, frame, paths, log_density }));
+            with_volume
+        };
+        let outcome = slice_update(0.0, current, WIDTH, SliceLimits::default(), &mut log_density, rng);
+        // The last evaluation of a successful update is at the point that is kept.
+        if let Some((_, new)) = last.filter(|(along, _)| outcome.x != 0.0 && *along == outcome.x) {
+            *at = new;
         }
-        let prior = table.log_prior_of_coordinates(&candidate);
-        if !prior.is_finite() {
+        sweep.info.slice_failures += u64::from(outcome.failures);
+        sweep.info.slice_capped += u64::from(outcome.capped);
+    }
+
+    /// Elliptical slice sampling of z, which is nearly N(0, I) given theta (Murray, Adams, MacKay 2010).
+    fn around<R: Rng>(&self, at: &mut At, mut z: Vec<f64>, sweep: &mut Sweep, rng: &mut R) {
+        let square = |z: &[f64]| 0.5 * z.iter().map(|z| z * z).sum::<f64>();
+        let level = at.log_density + square(&z) + (1.0 - rng.random::<f64>()).ln();
+        let mut other: Vec<f64> = (0..z.len()).map(|_| rng.sample(StandardNormal)).collect();
+        at.frame.keep_held(&mut other);
+        let mut angle = rng.random::<f64>() * 2.0 * PI;
+        let (mut low, mut high) = (angle - 2.0 * PI, angle);
+        for _ in 0..SliceLimits::default().max_shrink {
+            let (sine, cosine) = angle.sin_cos();
+            let turned: Vec<f64> = z.iter().zip(&other).map(|(z, other)| cosine * z + sine * other).collect();
+            let paths = at.frame.place(&turned, &at.paths);
+            let log_density = self.log_density_from(&at.theta, &at.model, &at.paths, &paths, sweep);
+            if log_density + square(&turned) >= level {
+                (at.paths, at.log_density, z) = (paths, log_density, turned);
+                break;
+            }
+            if angle < 0.0 {
+                low = angle
+            } else {
+                high = angle
+            }
+            angle = low + (high - low) * rng.random::<f64>();
+        }
+        drop(z);
+    }
+
+    /// The same, minus infinity where a sign changes that the coordinates depend on.
+    fn log_density_from(
+        &self,
+        theta: &[f64],
+        model: &StateSpace,
+        from: &[Vec<f64>],
+        paths: &[Vec<f64>],
+        sweep: &mut Sweep,
+    ) -> f64 {
+        if !self.anchor.keeps_branches(from, paths) || paths.iter().flatten().any(|x| !x.is_finite()) {
             return f64::NEG_INFINITY;
         }
-        let Some((model, frame)) = frame_at(&candidate) else { return f64::NEG_INFINITY };
-        let moved = frame.place(&z, &paths);
-        if !anchor.keeps_branches(&paths, &moved) || moved.iter().flatten().any(|x| !x.is_finite()) {
-            return f64::NEG_INFINITY;
+        self.log_density(theta, model, paths, sweep)
+    }
+
+    /// log p(theta) p(x_0) p(x_{1:T} | x_0, theta) g(w | x, theta) p(y | x, theta), up to a constant.
+    fn log_density(&self, theta: &[f64], model: &StateSpace, paths: &[Vec<f64>], sweep: &mut Sweep) -> f64 {
+        let (n_x, transition) = (self.problem.n_x(), &model.transition);
+        let mut density = self.problem.table().log_prior_of_coordinates(theta);
+        for (path, sequence) in paths.iter().zip(self.problem.sequences()) {
+            let mut z = Points::new(n_x + sequence.n_u());
+            path.chunks_exact(n_x).enumerate().for_each(|(t, x)| z.push_parts(x, sequence.u(t)));
+            density += model.initial.log_density(&path[..n_x]);
+            density += model.sensor.log_density_along(&z, |t| sequence.y(t));
         }
-        let density = prior + log_path_and_outputs(sweep, &model, &candidate, &moved) + frame.log_volume();
-        last = Some((along, candidate, moved));
-        density
-    };
-    let current = log_density(0.0);
-    let outcome = slice_update(0.0, current, WIDTH, SliceLimits::default(), &mut log_density, rng);
-    sweep.info.slice_failures += u64::from(outcome.failures);
-    sweep.info.slice_capped += u64::from(outcome.capped);
-    // The last evaluation of a successful update is at the point that is kept.
-    if let Some((_, theta, moved)) = last.filter(|(along, ..)| outcome.x != 0.0 && *along == outcome.x) {
-        sweep.state.theta = theta;
-        sweep.state.paths = moved;
+        let pairs = all_pairs(self.problem, paths, transition);
+        let of_path = self.f.log_path(transition, &pairs).unwrap_or_else(|| {
+            let mut total = self.f.log_density(transition, &pairs)?;
+            for dims in transition.blocks() {
+                total += transition.log_density_of(&dims, &pairs, sweep.work)?;
+                sweep.info.density_evaluations += 1;
+            }
+            Ok(total)
+        });
+        match of_path {
+            Ok(of_path) if (density + of_path).is_finite() => density + of_path,
+            _ => {
+                sweep.info.density_failures += 1;
+                f64::NEG_INFINITY
+            }
+        }
     }
 }
 
 /// Width of the slices, in axes: of a Gaussian a slice is about three standard deviations long.
 const WIDTH: f64 = 3.0;
-
-/// log p(x_0) p(x_{1:T} | x_0, theta) p(y | x, theta).
-fn log_path_and_outputs(sweep: &mut Sweep, model: &StateSpace, theta: &[f64], paths: &[Vec<f64>]) -> f64 {
-    let n_x = sweep.problem.n_x();
-    let first: f64 = paths.iter().map(|path| model.initial.log_density(&path[..n_x])).sum();
-    let mut conditional = Conditional::new(sweep.problem, paths, theta, sweep.work);
-    let parts = conditional.parts(theta);
-    let density = parts.blocks.iter().sum::<f64>() + parts.sensor;
-    sweep.info.density_evaluations += conditional.evaluations;
-    sweep.info.density_failures += conditional.failures;
-    first + density
-}

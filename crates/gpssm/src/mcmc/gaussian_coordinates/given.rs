@@ -1,0 +1,145 @@
+//! One draw of f, given which a path is a Markov chain.
+//!
+//! Weights w of a finite basis are drawn from g(w | x, theta), their posterior given the path in Bayesian linear regression
+//! ([`crate::dynamics::basis`]). A move of (x, theta) that holds w leaves p(x, theta | y) g(w | x, theta) as it is, and with it
+//! p(x, theta | y), whatever g is. With a finite basis as prior over f, w are its own weights and
+//! p(x | theta) g(w | x, theta) = p(w) p(x | w, theta); with an exact Gaussian process they are those of FIC on some
+//! inducing inputs, close to it.
+
+use rand::Rng;
+
+use crate::dynamics::basis::features::BasisChoice;
+use crate::dynamics::basis::regression::Design;
+use crate::dynamics::block::Pairs;
+use crate::dynamics::transition::{FunctionPrior, Transition};
+use crate::function::evaluate_all;
+use crate::linalg::dense::NotPositiveDefinite;
+use crate::linalg::small;
+use crate::points::Points;
+
+/// Weights of each block of state dimensions; none where the transition is known.
+pub(crate) struct GivenFunction {
+    choice: BasisChoice,
+    weights: Vec<Vec<f64>>,
+}
+
+/// f at some points and the noise at the first of them, block by block.
+pub(super) struct BlockValues {
+    pub(super) dims: Vec<usize>,
+    /// f(z), (point, dimension of the block).
+    pub(super) f: Vec<f64>,
+    /// Factors of the noise.
+    pub(super) chol: Vec<f64>,
+}
+
+impl GivenFunction {
+    /// w ~ g(w | x, theta).
+    pub(crate) fn draw<R: Rng>(
+        transition: &Transition,
+        choice: &BasisChoice,
+        pairs: &Pairs,
+        rng: &mut R,
+    ) -> Result<Self, NotPositiveDefinite> {
+        let weights = transition.blocks().into_iter().map(|dims| {
+            if transition.is_known(&dims) {
+                return Ok(Vec::new());
+            }
+            transition.statistics(&dims, choice, transition.noise_of(&dims), pairs)?.1.draw_weights(rng)
+        });
+        Ok(Self { weights: weights.collect::<Result<_, _>>()?, choice: choice.clone() })
+    }
+
+    /// log g(w | x, theta), up to a constant.
+    pub(crate) fn log_density(
+        &self,
+        transition: &Transition,
+        pairs: &Pairs,
+    ) -> Result<f64, NotPositiveDefinite> {
+        let mut total = 0.0;
+        for (dims, weights) in transition.blocks().iter().zip(&self.weights) {
+            if !weights.is_empty() {
+                let (_, statistics) =
+                    transition.statistics(dims, &self.choice, transition.noise_of(dims), pairs)?;
+                total += statistics.log_density_of(weights)?;
+            }
+        }
+        Ok(total)
+    }
+
+    /// log p(x_{1:T} | x_0, w, theta) where f is the finite basis itself, which is
+    /// log p(x_{1:T} | x_0, theta) + log g(w | x, theta) up to a constant; None for an exact Gaussian process.
+    pub(crate) fn log_path(
+        &self,
+        transition: &Transition,
+        pairs: &Pairs,
+    ) -> Option<Result<f64, NotPositiveDefinite>> {
+        if matches!(transition.prior, FunctionPrior::Exact) && transition.is_learned() {
+            return None;
+        }
+        let density = |values: Vec<BlockValues>| {
+            let of_block = |block: &BlockValues| {
+                let p = block.dims.len();
+                let mut residuals = pairs.select(&block.dims);
+                residuals.iter_mut().zip(&block.f).for_each(|(residual, f)| *residual -= f);
+                let each = residuals.chunks_exact_mut(p).zip(block.chol.chunks_exact(p * p));
+                each.map(|(residual, chol)| small::log_gaussian(chol, p, residual)).sum::<f64>()
+            };
+            values.iter().map(of_block).sum()
+        };
+        Some(self.beyond_the_mean(transition, &pairs.points, None).map(density))
+    }
+
+    /// f - m and the noise at these points, and f - m at more of them.
+    fn beyond_the_mean(
+        &self,
+        transition: &Transition,
+        points: &Points,
+        more: Option<&Points>,
+    ) -> Result<Vec<BlockValues>, NotPositiveDefinite> {
+        let of_block = |(dims, weights): (Vec<usize>, &Vec<f64>)| {
+            let (p, noise) = (dims.len(), transition.noise_of(&dims));
+            let n_more = more.map_or(0, Points::len);
+            let (mut f, mut extra, mut chol) = (Vec::new(), Vec::new(), Vec::new());
+            if weights.is_empty() {
+                f.resize((points.len() + n_more) * p, 0.0);
+                let mut own = noise;
+                if !small::cholesky(&mut own, p) {
+                    return Err(NotPositiveDefinite { order: p, index: 0 });
+                }
+                (0..points.len()).for_each(|_| chol.extend_from_slice(&own));
+            } else {
+                let design: Design = transition.design_of(&dims, &self.choice, noise)?;
+                design.values(points, weights, &mut f, &mut extra);
+                design.noise_factors(&extra, &mut chol)?;
+                if let Some(more) = more {
+                    let mut own = Vec::new();
+                    design.means(more, weights, &mut own);
+                    f.extend(own);
+                }
+            }
+            Ok(BlockValues { dims, f, chol })
+        };
+        transition.blocks().into_iter().zip(&self.weights).map(of_block).collect()
+    }
+
+    /// f and the noise at these points, and f at more of them.
+    pub(super) fn at(
+        &self,
+        transition: &Transition,
+        points: &Points,
+        more: &Points,
+    ) -> Result<Vec<BlockValues>, NotPositiveDefinite> {
+        let mut blocks = self.beyond_the_mean(transition, points, Some(more))?;
+        let n_x = transition.n_x();
+        let (mut means, mut means_of_more) = (Vec::new(), Vec::new());
+        evaluate_all(&transition.means, points, &mut means);
+        evaluate_all(&transition.means, more, &mut means_of_more);
+        means.extend(means_of_more);
+        for block in &mut blocks {
+            for (f, mean) in block.f.chunks_exact_mut(block.dims.len()).zip(means.chunks_exact(n_x)) {
+                f.iter_mut().zip(&block.dims).for_each(|(f, &d)| *f += mean[d]);
+            }
+        }
+        Ok(blocks)
+    }
+}
