@@ -268,7 +268,7 @@ impl<'a> Builder<'a> {
             let mut k = 0;
             for s in 0..self.around.len() {
                 for t in 0..self.problem.sequences()[s].length() {
-                    self.set_equation(&mut equation, s, t, k, &block, &slope);
+                    self.set_equation(&mut equation, s, t, k, &block, slope);
                     let Equation { unknowns, columns, target } = &equation;
                     for (row, a) in unknowns.iter().zip(columns.chunks_exact(p)) {
                         self.b[*row] += dot(a, target);
