@@ -160,7 +160,7 @@ def run_here(
     plans = [(chain, state, None if draws is None else draws._to_core()) for chain, state, draws in job.plans]
     found, ended, basis = problem.sample(sampler, plans, True, progress, look, store)
     if (fault := problem.faults()) is not None:
-        warnings.warn(f"{fault}; such states count as impossible", UserWarning, stacklevel=2)
+        warnings.warn(f"{fault}; such states count as impossible", UserWarning, stacklevel=5)
     return Outcome([Chain._from_core(chain) for chain in found], ended, basis)
 
 

@@ -16,6 +16,7 @@ from ._data import Data, DataLike
 from ._fitted import filter_options
 from ._progress import Steps
 from ._settings import whole
+from ._suggest import refuse_unknown
 from ._tree import add_parameters, inputs_of, observed, row_index
 
 if TYPE_CHECKING:
@@ -76,6 +77,22 @@ def all_groups(
             if name in tree.children:
                 tree[name] = xr.DataTree(tree[name].to_dataset().isel(time=np.flatnonzero(seen)))
     return tree
+
+
+def of_one_output(tree: xr.DataTree, output: str) -> xr.DataTree:
+    """The groups with one output alone, and the dimension of a single input left out."""
+    refuse_unknown("output", [output], [str(name) for name in np.asarray(tree["observed_data"]["output"])])
+    groups = {}
+    for name, group in tree.children.items():
+        one = group.to_dataset()
+        if "observation" in one.dims:
+            one = one.isel(observation=one["output"].values == output)
+        elif "output" in one.dims and "y" in one:
+            one = one.sel(output=output)
+        groups[name] = one.isel(input=0) if one.sizes.get("input") == 1 and "u" in one else one
+    found = xr.DataTree.from_dict(groups)
+    found.attrs = dict(tree.attrs)
+    return found
 
 
 def replicates(result: Result, seed: int) -> xr.Dataset:

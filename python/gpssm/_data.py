@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core
-from ._index import Index, Times, dates_table, filled, from_values, positions, rows_at
+from ._index import Index, Times, dates_table, filled, from_values, positions, refuse_other_zones, rows_at
 from ._layout import Layout
 from ._tables import Channels, as_table
 from ._types import Floats
@@ -320,6 +320,8 @@ def _matched(values: Floats, own: Index | None, index: Index | None, n: int, whe
         if len(values) != n:
             raise ValueError(f"y has {n} rows, u has {len(values)}{where}")
         return values
+    refuse_other_zones(own, index, f"u{where}", "y")
+    own = replace(own, zone=index.zone)
     positions(own, f"u{where}")
     rows = rows_at(index, own)
     if (rows < 0).any():

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ._arguments import checked
 from ._data import Data, DataLike, as_data, in_order
 from ._fitted import QUANTILES, Fitted, InitialState, filter_options, warn
-from ._index import Index, positions, rows_at
+from ._index import Index, positions, refuse_other_zones, rows_at
 from ._settings import Proposal, whole
 from ._tables import as_points, as_table
 from ._types import Floats
@@ -255,6 +255,8 @@ class Forecasts(Fitted):
         >>> str(ahead["time"].values[0])[:10], ahead.sizes["time"]
         ('2022-07-01', 12)
         """
+        if steps is not None and not isinstance(steps, int | np.integer):
+            raise ValueError(f"steps: expected a number of rows, not a {type(steps).__name__}; inputs are u=...")
         s = self.data._position(sequence, "sequence")
         own = self.data if self.data.measured is None else self.data.measured
         index = own._index(s)
@@ -283,6 +285,7 @@ class Forecasts(Fitted):
         if time is not None and self.data.index is not None:
             if time.has_dates != index.has_dates:
                 raise ValueError("u: its index has no dates, that of the training record has")
+            refuse_other_zones(time, index, "u", "the training record")
             first = int(np.searchsorted(time.values, index.values[-1], side="right"))
             n = len(values) - first if steps is None else whole("steps", steps, 1)
             wanted = index.after(max(n, 1))

@@ -65,8 +65,22 @@ class Index:
         return Index(self.values[rows], self.zone, frequency)
 
     def text(self, row: int) -> str:
-        """Give the time of a row for messages."""
-        return _text(self.values[row])
+        """Give the time of a row for messages, as clocks in its zone show it."""
+        return _text(self.clock[row])
+
+    @property
+    def clock(self) -> Times:
+        """Dates as clocks in their zone show them, and other times as they are."""
+        if self.zone is None:
+            return self.values
+        import pandas as pd
+
+        local = pd.DatetimeIndex(self.values).tz_localize("UTC").tz_convert(self.zone)
+        return np.asarray(local.tz_localize(None), dtype="datetime64[ns]")
+
+    def _clocks(self) -> list[Times]:
+        """Where equal steps are looked for: in time itself, then on clocks, which change twice a year."""
+        return [self.values] if self.zone is None else [self.values, self.clock]
 
     def after(self, n: int) -> Index:
         """Give the times of the `n` rows that follow."""
@@ -182,9 +196,10 @@ def positions(index: Index, what: str) -> NDArray[np.intp]:
         )
     if index.frequency is not None:
         return np.arange(len(values))
-    for multiples in (_multiples(values), _month_multiples(values) if index.has_dates else None):
-        if multiples is not None:
-            return np.concatenate([[0], np.cumsum(multiples)])
+    for clock in index._clocks():
+        for multiples in (_multiples(clock), _month_multiples(clock) if index.has_dates else None):
+            if multiples is not None:
+                return np.concatenate([[0], np.cumsum(multiples)])
     usual = np.median(steps.astype(np.int64) if index.has_dates else steps)
     row = int(np.argmax(np.abs(steps.astype(np.float64) - float(usual)))) + 1
     raise ValueError(
@@ -198,15 +213,32 @@ def filled(index: Index, places: NDArray[np.intp]) -> Index:
     n = int(places[-1]) + 1
     if n == len(places):
         return index
-    values = index.values
-    months = _months(values) if index.has_dates and _multiples(values) is None else None
     rows = np.arange(n)
+    for values in index._clocks():
+        even = _multiples(values) is not None
+        months = _months(values) if index.has_dates and not even else None
+        if even or months is not None:
+            break
     if months is not None:
         grid = _add_months(values[0], rows * months[1])
     else:
         grid = values[0] + rows * ((values[-1] - values[0]) / (n - 1))
-    grid[places] = values
-    return Index(grid, index.zone, index.frequency)
+    frequency = index.frequency
+    if index.zone is not None:
+        import pandas as pd
+
+        zone = index.zone if values is not index.values else "UTC"
+        local = pd.DatetimeIndex(grid).tz_localize(zone, ambiguous=np.ones(n, bool), nonexistent="shift_forward")
+        grid, frequency = _utc(local), _inferred(local.tz_convert(index.zone))
+    grid[places] = index.values
+    return Index(grid, index.zone, frequency)
+
+
+def refuse_other_zones(index: Index, other: Index, what: str, of: str) -> None:
+    """Dates with a time zone and dates without one cannot be compared."""
+    if index.has_dates and other.has_dates and (index.zone is None) != (other.zone is None):
+        words = [f"the time zone {zone}" if zone else "no time zone" for zone in (index.zone, other.zone)]
+        raise ValueError(f"{what}: its dates have {words[0]}, those of {of} have {words[1]}; see tz_localize()")
 
 
 def rows_at(wanted: Index, there: Index) -> NDArray[np.intp]:

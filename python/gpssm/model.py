@@ -297,7 +297,7 @@ class Model:
 
     @property
     def kernel(self) -> Kernel | None:
-        """Kernel of all states as an object, also where it was given as text; None for the default.
+        """Kernel of all states as an object, also where it was given as text; None for the default or several.
 
         Examples
         --------
@@ -307,7 +307,9 @@ class Model:
         """
         from ._objects import kernel_object
 
-        given = self._given.get("kernel")
+        given, states = self._given.get("kernel"), self._given.get("states")
+        if given is None and isinstance(states, Sequence) and len(states) == 1:
+            given = getattr(states[0], "kernel", None)
         return None if given is None else kernel_object(cast("KernelLike", given))
 
     @checked

@@ -218,7 +218,13 @@ class Result(Forecasts, Filters, Scores, Smaller):
 
     @checked
     def groups(
-        self, *, prior: int = 500, predictions: xr.Dataset | None = None, missing: bool = False, seed: int = 1
+        self,
+        *,
+        prior: int = 500,
+        predictions: xr.Dataset | None = None,
+        missing: bool = False,
+        output: str | None = None,
+        seed: int = 1,
     ) -> xr.DataTree:
         """Give all groups of ArviZ's schema in one tree, for its figures and comparisons.
 
@@ -231,6 +237,9 @@ class Result(Forecasts, Filters, Scores, Smaller):
         missing : bool
             Whether rows without any observed output stay in observed_data, constant_data and the predictive
             groups; figures of ArviZ cannot draw them.
+        output : str, optional
+            Name of one output: y has no dimension ``output`` then, nor u of a single input the dimension
+            ``input``, as ``az.plot_ts`` and ``az.plot_lm`` want them.
         seed : int
             Seed of the simulations.
 
@@ -249,10 +258,11 @@ class Result(Forecasts, Filters, Scores, Smaller):
         >>> tree["predictions"]["y"].sizes
         Frozen({'chain': 1, 'draw': 30, 'time': 5, 'output': 1})
         """
-        from ._checks import all_groups
+        from ._checks import all_groups, of_one_output
 
         self._check_sensor()
-        return all_groups(self, whole("prior", prior, 0), predictions, missing, whole("seed", seed, 0))
+        tree = all_groups(self, whole("prior", prior, 0), predictions, missing, whole("seed", seed, 0))
+        return tree if output is None else of_one_output(tree, output)
 
     @checked
     def sensitivity(

@@ -81,6 +81,24 @@ def test_rows_that_are_left_out_are_missing():
         assert np.isnan(as_data(pd.Series([1.0, 2.0, 4.0, 5.0], index=[0, 1, 3, 4])).y[0][2, 0])
 
 
+@pytest.mark.parametrize(
+    ("freq", "start"), [("ME", "2020-01-31"), ("MS", "2020-01-01"), ("D", "2020-03-10"), ("h", "2020-03-28")]
+)
+def test_clocks_that_change_make_no_steps(freq, start):
+    """Over the change of clocks in March: days of 23 hours, months whose ends are other days in UTC."""
+    dates = pd.date_range(start, periods=40, freq=freq, tz="Europe/Berlin")
+    y = pd.Series(np.arange(40.0), index=dates)
+    with pytest.warns(UserWarning, match="2 rows are left out, the first after 2020-"):
+        data = as_data(y.drop(dates[[5, 20]]), y.tz_convert("UTC"))
+    utc = dates.tz_convert("UTC").tz_localize(None)
+    np.testing.assert_array_equal(data.times(), utc.to_numpy("datetime64[ns]"))
+    np.testing.assert_array_equal(data.u[0][:, 0], np.arange(40.0))
+    following = pd.date_range(dates[-1], periods=9, freq=freq)[1:].tz_convert("UTC").tz_localize(None)
+    np.testing.assert_array_equal(data._index(0).after(8).values, following.to_numpy("datetime64[ns]"))
+    with pytest.raises(ValueError, match="u: its dates have no time zone, those of y have the time zone Europe"):
+        as_data(y, y.tz_localize(None))
+
+
 def test_wrong_indices_are_refused():
     y = dated(range(6))
     refused = [

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from conftest import QUICK
 
 import gpssm
@@ -142,18 +141,16 @@ def test_figures_of_arviz(trees, which, polio, furnace):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_series_and_lines(trees, furnace):
-    tree = trees["furnace"]
+def test_series_and_lines(furnace):
+    tree = furnace.groups(prior=0, output="co2", predictions=furnace.forecast(u=np.zeros(7), paths=30))
+    for name in ("log_likelihood", "observed_data", "posterior_predictive", "predictions"):
+        assert "output" not in tree[name]["y"].dims
+    assert tree["constant_data"]["u"].dims == ("time",) and tree["observed_data"].sizes["time"] == 59
     draws = furnace.to_arviz(tree)
-    if OLD:
-        one = draws.isel(output=0)
-        plotted("plot_ts", idata=one, y="y", plot_dim="time", y_forecasts="y", holdout_dim="time", num_samples=10)
-        plotted("plot_lm", idata=one, y="y", x="time", y_hat="y", num_samples=10)
-        return
-    names = ("posterior_predictive", "observed_data", "constant_data")
-    first = {name: tree[name].to_dataset().isel(output=0, input=0, missing_dims="ignore") for name in names}
-    plotted("plot_lm", xr.DataTree.from_dict(first), x="u", y="y")
-    plotted("plot_ts", xr.DataTree.from_dict(first), y="y")
+    plotted("plot_lm", **({"idata": draws} if OLD else {"dt": draws}), y="y", x="u")
+    with pytest.raises(ValueError, match="output: there is no 'co'; did you mean 'co2'"):
+        furnace.groups(output="co")
+    plotted("plot_ts", idata=draws, y="y", y_forecasts="y", num_samples=10)
 
 
 @pytest.mark.filterwarnings("ignore:sensitivity")

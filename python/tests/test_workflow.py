@@ -154,6 +154,7 @@ def test_resolved_models_round_trip_and_mean_the_same(record, model):
 def test_kernels_and_graphs_of_models():
     assert gpssm.Model(kernel="se + linear").kernel == gpssm.SquaredExponential() + gpssm.Linear()
     assert gpssm.Model().kernel is None
+    assert gpssm.Model().resolved(np.sin(np.arange(9.0))).kernel.parts[0].sigma_f is not None
     own = gpssm.Matern32(active=["gas"])
     assert gpssm.Model(kernel=own).kernel is own
     table = gpssm.Model(kernel={"matern32": {"ell": [{"fixed": {"value": 2.0}}]}}).kernel
