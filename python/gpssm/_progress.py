@@ -26,6 +26,29 @@ class Display(Protocol):
         """Replace what is shown."""
 
 
+class Line:
+    """One line of text that is drawn again and again: in a notebook, in a terminal, or nowhere."""
+
+    def __init__(self) -> None:
+        self.handle = _notebook_handle()
+        self.terminal = self.handle is None and sys.stderr.isatty()
+        self.width = 0
+
+    def show(self, text: str) -> None:
+        """Draw this in place of what stands there."""
+        if self.handle is not None:
+            self.handle.update({"text/plain": text}, raw=True)
+        elif self.terminal:
+            sys.stderr.write("\r" + text.ljust(self.width))
+            sys.stderr.flush()
+            self.width = len(text)
+
+    def end(self) -> None:
+        """End the line."""
+        if self.terminal:
+            sys.stderr.write("\n")
+
+
 class Bar:
     """One bar for all chains: sweeps done of all sweeps, with the time left.
 
@@ -51,9 +74,7 @@ class Bar:
         self.began = time.monotonic()
         self.first: tuple[float, int] | None = None
         self.shown = 0.0
-        self.handle = _notebook_handle()
-        self.terminal = self.handle is None and sys.stderr.isatty()
-        self.width = 0
+        self.line = Line()
 
     def __call__(self, chain: int, phase: str, done: int, total: int) -> None:
         """Take note of a chain, and draw at most ten times a second."""
@@ -63,7 +84,7 @@ class Bar:
         now = time.monotonic()
         if now - self.shown > 0.1:
             self.shown = now
-            self._draw()
+            self.line.show(self.text())
 
     def look(
         self, draws: int, ess: float | None, of: str, r_hat: float | None, r_of: str, expected: int | None
@@ -92,20 +113,10 @@ class Bar:
         of = "" if self.total is None else f"/{self.total}"
         return f"{self.label} {share:4.0%} |{blocks:<24}| {done}{of} sweeps, {word}{self.looked}, {elapsed}{left}"
 
-    def _draw(self) -> None:
-        text = self.text()
-        if self.handle is not None:
-            self.handle.update({"text/plain": text}, raw=True)
-        elif self.terminal:
-            sys.stderr.write("\r" + text.ljust(self.width))
-            sys.stderr.flush()
-            self.width = len(text)
-
     def close(self) -> None:
         """Draw for the last time and end the line."""
-        self._draw()
-        if self.terminal:
-            sys.stderr.write("\n")
+        self.line.show(self.text())
+        self.line.end()
 
 
 class Steps:
@@ -118,25 +129,16 @@ class Steps:
     """
 
     def __init__(self, label: str) -> None:
-        self.label, self.width = label, 0
-        self.handle = _notebook_handle()
-        self.terminal = self.handle is None and sys.stderr.isatty()
+        self.label, self.line = label, Line()
 
     def tell(self, done: int, of: int, words: str) -> None:
         """Draw the bar."""
         share = done / max(1, of)
-        text = f"{self.label} {share:4.0%} |{'█' * round(24 * share):<24}| {done}/{of} rows, {words}"
-        if self.handle is not None:
-            self.handle.update({"text/plain": text}, raw=True)
-        elif self.terminal:
-            sys.stderr.write("\r" + text.ljust(self.width))
-            sys.stderr.flush()
-            self.width = len(text)
+        self.line.show(f"{self.label} {share:4.0%} |{'█' * round(24 * share):<24}| {done}/{of} rows, {words}")
 
     def close(self) -> None:
         """End the line."""
-        if self.terminal:
-            sys.stderr.write("\n")
+        self.line.end()
 
 
 def _clock(seconds: float) -> str:
