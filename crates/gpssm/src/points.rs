@@ -146,6 +146,19 @@ impl Points {
         }
     }
 
+    /// Makes these `n` points with one input; their `n_x` states, by component, are left to be written.
+    pub(crate) fn reset(&mut self, n: usize, n_x: usize, u: &[f64]) -> &mut [Vec<f64>] {
+        self.exponentials.clear();
+        self.n = n;
+        let (states, inputs) = self.columns.split_at_mut(n_x);
+        states.iter_mut().for_each(|column| column.resize(n, 0.0));
+        for (column, u) in inputs.iter_mut().zip(u) {
+            column.clear();
+            column.resize(n, *u);
+        }
+        states
+    }
+
     /// Keeps the first `n` points.
     pub fn truncate(&mut self, n: usize) {
         for column in &mut self.columns {

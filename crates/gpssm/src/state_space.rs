@@ -18,6 +18,25 @@ pub struct StateSpace {
     pub initial: BoundInitial,
 }
 
+impl StateSpace {
+    /// Adds log p(y_t | x_t) at all points z to `weights`. A state that is not finite gets weight zero.
+    pub(crate) fn log_weights(
+        &self,
+        sequence: &Sequence,
+        t: usize,
+        z: &Points,
+        weights: &mut [f64],
+        room: &mut Vec<f64>,
+    ) {
+        self.sensor.add_log_density_in(sequence.y(t), z, weights, room);
+        for d in 0..self.transition.n_x() {
+            for (weight, x) in weights.iter_mut().zip(z.column(d)) {
+                *weight = if x.is_finite() { *weight } else { f64::NEG_INFINITY };
+            }
+        }
+    }
+}
+
 /// The pairs (z_s, x_{s+1}) of other sequences that share f: a filter is run given them.
 #[derive(Clone, Debug)]
 pub struct SharedPairs(pub(crate) Pairs);

@@ -1,8 +1,6 @@
 //! Transitions whose next state depends on the last one alone: x' = h(x, u) + v with a known function h, and
 //! x' = m(z) + phi(z) . w + e with one draw of the weights of a finite basis.
 
-use std::f64::consts::PI;
-
 use super::basis::regression::Design;
 use super::block::Block;
 use super::genealogy::{Birth, Genealogy, Slot};
@@ -11,6 +9,7 @@ use super::predictions::Predictions;
 use crate::linalg::dense::NotPositiveDefinite;
 use crate::linalg::small;
 use crate::points::Points;
+use crate::special::LN_2_PI;
 
 /// Dimensions whose transition function has numbers.
 pub(crate) struct MarkovBlock {
@@ -91,17 +90,26 @@ impl MarkovBlock {
     fn log_next(&self, slot: Slot, x: &[f64], residual: &mut [f64]) -> f64 {
         let p = self.dims.len();
         let (chol, log_scale) = self.noise(slot);
+        if let ([d], [sd]) = (&self.dims[..], chol) {
+            let residual = (x[*d] - self.mean[slot]) / sd;
+            return -0.5 * (residual * residual + LN_2_PI) - log_scale;
+        }
         for ((residual, &d), mean) in residual.iter_mut().zip(&self.dims).zip(self.mean(slot)) {
             *residual = x[d] - mean;
         }
         small::solve_lower(chol, p, residual);
         let square: f64 = residual.iter().map(|e| e * e).sum();
-        -0.5 * (square + p as f64 * (2.0 * PI).ln()) - log_scale
+        -0.5 * (square + p as f64 * LN_2_PI) - log_scale
     }
 }
 
 impl Block for MarkovBlock {
     fn predict(&self, current: &[Slot], out: &mut Predictions) {
+        if let [d] = self.dims[..] {
+            return current.iter().enumerate().for_each(|(i, &slot)| {
+                out.set_scalar(i, d, self.mean[slot], self.noise(slot).0[0]);
+            });
+        }
         for (i, &slot) in current.iter().enumerate() {
             out.set_block(i, &self.dims, self.mean(slot), self.noise(slot).0);
         }
@@ -145,11 +153,13 @@ impl Block for MarkovBlock {
                 self.n_clamped += u64::from(design.noise_factors(&self.extra, &mut self.factors).is_err());
             }
         }
+        // A known function is the mean alone.
+        self.f.resize(z.len() * p, 0.0);
         for birth in births {
             let i = birth.particle;
-            for (a, &d) in self.dims.iter().enumerate() {
-                let shift = if self.drawn.is_some() { self.f[i * p + a] } else { 0.0 };
-                self.mean[birth.slot * p + a] = mean[i * n_x + d] + shift;
+            let own = self.mean[birth.slot * p..(birth.slot + 1) * p].iter_mut();
+            for ((own, &d), f) in own.zip(&self.dims).zip(&self.f[i * p..(i + 1) * p]) {
+                *own = mean[i * n_x + d] + f;
             }
         }
         if self.common.is_none() {

@@ -34,6 +34,13 @@ impl Predictions {
         self.mean[i * self.n_x + d] = value;
     }
 
+    /// Sets the mean and standard deviation of dimension `d` of particle `i`, which is independent of the others.
+    #[inline]
+    pub(crate) fn set_scalar(&mut self, i: usize, d: usize, mean: f64, sd: f64) {
+        self.mean[i * self.n_x + d] = mean;
+        self.chol[(i * self.n_x + d) * self.n_x + d] = sd;
+    }
+
     /// Sets the dimensions `dims` of particle `i`, which are independent of the others.
     pub(crate) fn set_block(&mut self, i: usize, dims: &[usize], mean: &[f64], chol: &[f64]) {
         let (n_x, p) = (self.n_x, dims.len());

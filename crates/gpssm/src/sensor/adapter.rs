@@ -175,7 +175,7 @@ mod tests {
                 let mut posterior: Vec<f64> = x.iter().zip(&adapted.mean).map(|(a, b)| a - b).collect();
                 let z = [&x[..], &u].concat();
                 let mut likelihood = [0.0];
-                sensor.add_log_density(&y, &Points::from_rows(4, [&z[..]]), &mut likelihood);
+                sensor.add_log_density(&y, &Points::from_rows(4, [&z[..]]), &mut likelihood, &mut Vec::new());
                 let left = small::log_gaussian(&chol, 3, &mut prior) + likelihood[0];
                 let right =
                     adapted.log_marginal_likelihood + small::log_gaussian(&adapted.chol, 3, &mut posterior);

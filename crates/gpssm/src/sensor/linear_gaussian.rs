@@ -76,16 +76,16 @@ impl LinearGaussian {
         means
     }
 
-    pub(crate) fn add_log_density(&self, y: &[f64], z: &Points, out: &mut [f64]) {
+    pub(crate) fn add_log_density(&self, y: &[f64], z: &Points, out: &mut [f64], mean: &mut Vec<f64>) {
         let n_y = self.n_y();
-        let mut mean = vec![0.0; z.len()];
+        mean.resize(z.len(), 0.0);
         match &self.noise {
             SensorNoise::Diagonal(variances) => {
                 for k in (0..n_y).filter(|&k| !y[k].is_nan()) {
-                    self.mean(k, z, &mut mean);
+                    self.mean(k, z, mean);
                     let constant = -0.5 * (2.0 * PI * variances[k]).ln();
                     let precision = 0.5 / variances[k];
-                    for (out, mean) in out.iter_mut().zip(&mean) {
+                    for (out, mean) in out.iter_mut().zip(&*mean) {
                         *out += constant - precision * (y[k] - mean) * (y[k] - mean);
                     }
                 }

@@ -90,24 +90,28 @@ pub enum BoundSensor {
 impl BoundSensor {
     /// Adds log p(y | z_i) to `out[i]` for every point. A wholly missing y adds nothing.
     pub(crate) fn add_log_density(&self, y: &[f64], z: &Points, out: &mut [f64]) {
+        self.add_log_density_in(y, z, out, &mut Vec::new());
+    }
+
+    /// The same, with room for predictors that is kept from call to call.
+    pub(crate) fn add_log_density_in(&self, y: &[f64], z: &Points, out: &mut [f64], room: &mut Vec<f64>) {
         if y.iter().all(|y| y.is_nan()) {
             return;
         }
         match self {
-            Self::LinearGaussian(sensor) => sensor.add_log_density(y, z, out),
+            Self::LinearGaussian(sensor) => sensor.add_log_density(y, z, out, room),
             Self::Family { predictors, families } => {
-                let mut eta = vec![0.0; z.len()];
+                room.resize(z.len(), 0.0);
                 for ((&y, predictor), family) in y.iter().zip(predictors).zip(families) {
                     if !y.is_nan() {
-                        predictor.evaluate(z, &mut eta);
-                        family.log_density(y, &eta, out);
+                        predictor.evaluate(z, room);
+                        family.log_density(y, room, out);
                     }
                 }
             }
             Self::Gaussian { predictors, covariance } => {
-                let mut means = Vec::new();
-                crate::function::evaluate_all(predictors, z, &mut means);
-                linear_gaussian::add_full_gaussian(y, &means, covariance, out);
+                crate::function::evaluate_all(predictors, z, room);
+                linear_gaussian::add_full_gaussian(y, room, covariance, out);
             }
             Self::User(user) => {
                 let mut density = vec![0.0; z.len()];

@@ -6,8 +6,10 @@
 //! - [`particle_filter`], [`conditional_filter`]: one pass over a sequence (section 3.2 of the paper; with a reference, Algorithm 1 step b)
 
 pub(crate) mod filter;
+mod pass;
 pub(crate) mod proposal;
 pub(crate) mod resampling;
+mod shortlist;
 pub(crate) mod weights;
 
 pub use self::filter::{FilterError, FilterOptions, FilterOutcome, conditional_filter, particle_filter};

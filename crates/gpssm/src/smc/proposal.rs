@@ -5,7 +5,6 @@ use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
 use crate::dynamics::predictions::Predictions;
-use crate::linalg::small;
 use crate::sensor::adapter::{Adapted, Adapter};
 
 /// Which proposal the filter uses.
@@ -31,21 +30,27 @@ pub enum Proposal {
 pub(crate) const LISTED: usize = 16;
 
 /// p(x_t | path_i, y_t) and p(y_t | path_i) of all particles.
+#[derive(Default)]
 pub(crate) struct Lookahead {
     adapted: Vec<Adapted>,
 }
 
 impl Lookahead {
-    /// Conditions every prediction; a particle whose numbers are not finite gets evidence zero.
+    /// Of `n` predictions.
     pub(crate) fn new(adapter: &mut Adapter, predictions: &Predictions, n: usize) -> Self {
-        let adapted = (0..n).map(|i| {
-            let mut adapted = Adapted::default();
-            if !adapter.condition(predictions.mean(i), predictions.chol(i), &mut adapted) {
+        let mut lookahead = Self::default();
+        lookahead.condition(adapter, predictions, n);
+        lookahead
+    }
+
+    /// Conditions `n` predictions; a particle whose numbers are not finite gets evidence zero.
+    pub(crate) fn condition(&mut self, adapter: &mut Adapter, predictions: &Predictions, n: usize) {
+        self.adapted.resize_with(n, Adapted::default);
+        for (i, adapted) in self.adapted.iter_mut().enumerate() {
+            if !adapter.condition(predictions.mean(i), predictions.chol(i), adapted) {
                 adapted.log_marginal_likelihood = f64::NEG_INFINITY;
             }
-            adapted
-        });
-        Self { adapted: adapted.collect() }
+        }
     }
 
     pub(crate) fn log_marginal_likelihood(&self, i: usize) -> f64 {
@@ -65,7 +70,10 @@ pub(crate) fn sample_gaussian<R: Rng + ?Sized>(mean: &[f64], chol: &[f64], rng: 
         x[0] = mean[0] + chol[0] * noise;
         return;
     }
-    let noise: Vec<f64> = mean.iter().map(|_| rng.sample(StandardNormal)).collect();
-    small::multiply_lower(chol, n, &noise, x);
-    x.iter_mut().zip(mean).for_each(|(x, mean)| *x += mean);
+    x.fill_with(|| rng.sample(StandardNormal));
+    // From the last row up: each needs the noise of those before it.
+    for i in (0..n).rev() {
+        let row = &chol[i * n..=i * n + i];
+        x[i] = row.iter().zip(&*x).map(|(a, noise)| a * noise).sum::<f64>() + mean[i];
+    }
 }

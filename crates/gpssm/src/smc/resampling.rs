@@ -1,5 +1,7 @@
 //! Drawing ancestors.
 
+use std::cell::RefCell;
+
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
@@ -37,35 +39,39 @@ impl Resampling {
 
     /// Ancestors of all particles.
     pub fn draw<R: Rng + ?Sized>(self, weights: &[f64], n: usize, rng: &mut R) -> Vec<usize> {
-        match self {
-            Self::Multinomial => multinomial(weights, n, rng),
-            Self::Systematic => {
-                let start = rng.random::<f64>();
-                systematic(weights, (0..n).map(|i| start + i as f64 / n as f64))
-            }
-        }
+        let mut ancestors = Vec::with_capacity(n);
+        self.draw_into(weights, n, None, rng, &mut ancestors);
+        ancestors
     }
 
-    /// Ancestors of the first n - 1 particles, given that the last one, the reference, has ancestor `j`.
+    /// Makes `ancestors` those of `n` particles; the last one, the reference, has the ancestor that is `given`.
     ///
     /// The order matters: first the reference's ancestor, then the others given it. With a random cyclic
-    /// shift the reference's point is uniform on the part of [0, 1) that belongs to j, and the others lie
+    /// shift the reference's point is uniform on the part of [0, 1) that belongs to it, and the others lie
     /// 1/n apart from it (Chopin, Singh 2015, doi 10.3150/14-BEJ629).
-    pub(crate) fn draw_given<R: Rng + ?Sized>(
+    pub(crate) fn draw_into<R: Rng + ?Sized>(
         self,
         weights: &[f64],
         n: usize,
-        j: usize,
+        given: Option<usize>,
         rng: &mut R,
-    ) -> Vec<usize> {
-        match self {
-            Self::Multinomial => multinomial(weights, n - 1, rng),
-            Self::Systematic => {
+        ancestors: &mut Vec<usize>,
+    ) {
+        ancestors.clear();
+        let n_free = n - given.iter().len();
+        match (self, given) {
+            (Self::Multinomial, _) => multinomial(weights, n_free, rng, ancestors),
+            (Self::Systematic, None) => {
+                let start = rng.random::<f64>();
+                systematic(weights, (0..n).map(|i| start + i as f64 / n as f64), ancestors);
+            }
+            (Self::Systematic, Some(j)) => {
                 let before: f64 = weights[..j].iter().sum();
                 let start = before + weights[j] * rng.random::<f64>();
-                systematic(weights, (1..n).map(|i| start + i as f64 / n as f64))
+                systematic(weights, (1..n).map(|i| start + i as f64 / n as f64), ancestors);
             }
         }
+        ancestors.extend(given);
     }
 }
 
@@ -80,20 +86,26 @@ fn meetings(weights: &[f64]) -> f64 {
     weights.iter().map(pairs).sum::<f64>() / n
 }
 
-fn multinomial<R: Rng + ?Sized>(weights: &[f64], n: usize, rng: &mut R) -> Vec<usize> {
-    let mut cumulative = Vec::with_capacity(weights.len());
-    let mut sum = 0.0;
-    for w in weights {
-        sum += w;
-        cumulative.push(sum);
-    }
-    (0..n)
-        .map(|_| {
+thread_local! {
+    /// Cumulative weights, kept because asking for memory would cost as much as a few draws do.
+    static CUMULATIVE: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
+}
+
+fn multinomial<R: Rng + ?Sized>(weights: &[f64], n: usize, rng: &mut R, ancestors: &mut Vec<usize>) {
+    CUMULATIVE.with_borrow_mut(|cumulative| {
+        cumulative.clear();
+        let mut sum = 0.0;
+        cumulative.extend(weights.iter().map(|w| {
+            sum += w;
+            sum
+        }));
+        let last = last_positive(weights);
+        ancestors.extend((0..n).map(|_| {
             let point = rng.random::<f64>() * sum;
             // Steps over weights of zero: their cumulative value equals the one before.
-            cumulative.partition_point(|&c| c <= point).min(last_positive(weights))
-        })
-        .collect()
+            cumulative.partition_point(|&c| c <= point).min(last)
+        }));
+    });
 }
 
 fn last_positive(weights: &[f64]) -> usize {
@@ -101,25 +113,23 @@ fn last_positive(weights: &[f64]) -> usize {
 }
 
 /// The ancestors at the given points, each taken modulo 1. The points ascend and span less than two turns.
-fn systematic(weights: &[f64], points: impl Iterator<Item = f64>) -> Vec<usize> {
+fn systematic(weights: &[f64], points: impl Iterator<Item = f64>, ancestors: &mut Vec<usize>) {
     let last = last_positive(weights);
     let mut i = 0;
     let mut cumulative = weights[0];
     let mut turn = 0.0;
-    points
-        .map(|point| {
-            if point - turn >= 1.0 {
-                turn += 1.0;
-                (i, cumulative) = (0, weights[0]);
-            }
-            while i < last && (point - turn >= cumulative || weights[i] == 0.0) {
-                i += 1;
-                cumulative += weights[i];
-            }
-            debug_assert_eq!(i, index_at(weights, point - turn));
-            i
-        })
-        .collect()
+    ancestors.extend(points.map(|point| {
+        if point - turn >= 1.0 {
+            turn += 1.0;
+            (i, cumulative) = (0, weights[0]);
+        }
+        while i < last && (point - turn >= cumulative || weights[i] == 0.0) {
+            i += 1;
+            cumulative += weights[i];
+        }
+        debug_assert_eq!(i, index_at(weights, point - turn));
+        i
+    }));
 }
 
 #[cfg(test)]
@@ -167,15 +177,14 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         for scheme in [Resampling::Multinomial, Resampling::Systematic] {
             let repetitions = 40_000;
-            let mut counts = vec![[0usize; 7]; 2 * n];
+            let (mut counts, mut given) = (vec![[0usize; 7]; 2 * n], Vec::new());
             for _ in 0..repetitions {
                 for (i, a) in scheme.draw(&weights, n, &mut rng).into_iter().enumerate() {
                     counts[i][a] += 1;
                 }
                 let j = index_at(&weights, rng.random::<f64>());
-                let mut given = scheme.draw_given(&weights, n, j, &mut rng);
-                given.push(j);
-                for (i, a) in given.into_iter().enumerate() {
+                scheme.draw_into(&weights, n, Some(j), &mut rng, &mut given);
+                for (i, &a) in given.iter().enumerate() {
                     counts[n + i][a] += 1;
                 }
             }
@@ -195,7 +204,9 @@ mod tests {
         for scheme in [Resampling::Multinomial, Resampling::Systematic] {
             assert_eq!(scheme.draw(&[0.0, 1.0, 0.0], 3, &mut rng), [1, 1, 1]);
             // The reference's ancestor may have weight zero where a proposal looks ahead.
-            assert_eq!(scheme.draw_given(&[0.0, 1.0, 0.0], 3, 2, &mut rng), [1, 1]);
+            let mut given = Vec::new();
+            scheme.draw_into(&[0.0, 1.0, 0.0], 3, Some(2), &mut rng, &mut given);
+            assert_eq!(given, [1, 1, 2]);
         }
     }
 }

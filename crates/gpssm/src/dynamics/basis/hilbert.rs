@@ -7,6 +7,7 @@
 //!
 //! Outside the box the features are zero, so f is its mean there.
 
+use std::cell::Cell;
 use std::f64::consts::PI;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -152,7 +153,6 @@ impl HilbertBasis {
 
     /// Adds phi(z) . w at all points.
     pub(super) fn add_values(&self, z: &Points, weights: &[f64], f: &mut [f64]) {
-        let weights = self.scale.iter().zip(weights).map(|(scale, w)| scale * w).collect();
         dispatch(Values { basis: self, z, weights, f });
     }
 
@@ -169,30 +169,26 @@ impl HilbertBasis {
         product
     }
 
-    /// An empty table of sines, and no angle known.
-    fn room(&self) -> (Vec<Lanes>, Vec<Angle>) {
-        let size = self.largest.iter().map(|largest| largest + 1).sum();
-        let unknown = Angle { position: f64::NAN, sine: 0.0, cosine: 0.0 };
-        (vec![[0.0; LANES]; size], vec![unknown; self.components.len()])
+    /// A table of sines, to be given back.
+    fn table(&self) -> Vec<Lanes> {
+        let mut table = TABLE.take();
+        table.resize(self.largest.iter().map(|largest| largest + 1).sum(), [0.0; LANES]);
+        table
     }
 
     /// sin(j_c a_c) of the points `from`..`from + LANES` (the last one again and again beyond the end), all of
     /// them zero for a point outside the box.
     #[inline(always)]
-    fn sines<S: Simd>(&self, z: &Points, from: usize, known: &mut [Angle], table: &mut [Lanes]) {
+    fn sines<S: Simd>(&self, z: &Points, from: usize, table: &mut [Lanes]) {
         let mut table = table;
         for (c, &component) in self.components.iter().enumerate() {
             let column = &z.column(component)[from..];
             let (own, rest) = table.split_at_mut(self.largest[c] + 1);
-            let (mut first, mut twice_cosine) = ([0.0; LANES], [0.0; LANES]);
+            let mut position = [0.0; LANES];
             for lane in 0..LANES {
-                let position = (column[lane.min(column.len() - 1)] - self.center[c]) / self.half_width[c];
-                // The input is the same for all particles of a step.
-                if position != known[c].position {
-                    known[c] = Angle::new(position);
-                }
-                (first[lane], twice_cosine[lane]) = (known[c].sine, 2.0 * known[c].cosine);
+                position[lane] = (column[lane.min(column.len() - 1)] - self.center[c]) / self.half_width[c];
             }
+            let (first, twice_cosine) = angles::<S>(&position);
             // sin((j + 1) a) = 2 cos(a) sin(j a) - sin((j - 1) a).
             own[0] = [0.0; LANES];
             own[1] = first;
@@ -211,24 +207,46 @@ const LANES: usize = 8;
 
 type Lanes = [f64; LANES];
 
-/// Sine and cosine of pi (position + 1) / 2, both zero outside the box.
-#[derive(Clone, Copy)]
-struct Angle {
-    position: f64,
-    sine: f64,
-    cosine: f64,
+thread_local! {
+    /// The table of sines, kept because asking for memory would cost as much as a few points do.
+    static TABLE: Cell<Vec<Lanes>> = const { Cell::new(Vec::new()) };
 }
 
-impl Angle {
-    #[inline(always)]
-    fn new(position: f64) -> Self {
-        // NaN is outside too.
-        if position.is_nan() || position.abs() >= 1.0 {
-            return Self { position, sine: 0.0, cosine: 0.0 };
-        }
-        let (sine, cosine) = (0.5 * PI * (position + 1.0)).sin_cos();
-        Self { position, sine, cosine }
+/// Coefficients of 1, q^2, q^4, ... in cos(q), and of q, q^3, ... in sin(q).
+const COSINE: [f64; 12] = taylor(0);
+const SINE: [f64; 12] = taylor(1);
+
+const fn taylor(first: u32) -> [f64; 12] {
+    let (mut coefficients, mut k, mut power, mut value) = ([0.0; 12], 0, first, 1.0);
+    while k < 12 {
+        coefficients[k] = value;
+        value /= -(((power + 1) * (power + 2)) as f64);
+        power += 2;
+        k += 1;
     }
+    coefficients
+}
+
+/// sin a and 2 cos a of a = pi (position + 1) / 2, both zero outside the box: cos q and -2 sin q with q = pi position / 2, which
+/// is at most pi / 2 in absolute value; there the series are right to the last few bits of one.
+#[inline(always)]
+fn angles<S: Simd>(position: &Lanes) -> (Lanes, Lanes) {
+    let (mut sine, mut twice_cosine) = ([COSINE[11]; LANES], [SINE[11]; LANES]);
+    let q = position.map(|position| 0.5 * PI * position);
+    let square = q.map(|q| q * q);
+    for k in (0..11).rev() {
+        for lane in 0..LANES {
+            sine[lane] = multiply_add::<S>(sine[lane], square[lane], COSINE[k]);
+            twice_cosine[lane] = multiply_add::<S>(twice_cosine[lane], square[lane], SINE[k]);
+        }
+    }
+    for lane in 0..LANES {
+        // A comparison that NaN fails: it is outside too.
+        let inside = position[lane].abs() < 1.0;
+        sine[lane] = if inside { sine[lane] } else { 0.0 };
+        twice_cosine[lane] = if inside { -2.0 * q[lane] * twice_cosine[lane] } else { 0.0 };
+    }
+    (sine, twice_cosine)
 }
 
 /// [`HilbertBasis::evaluate`].
@@ -246,9 +264,9 @@ impl Vectorised for Features<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         let Self { basis, z, stride, offset, phi } = self;
-        let (mut table, mut known) = basis.room();
+        let mut table = basis.table();
         for from in (0..z.len()).step_by(LANES) {
-            basis.sines::<S>(z, from, &mut known, &mut table);
+            basis.sines::<S>(z, from, &mut table);
             let phi = &mut phi[from * stride + offset..];
             let count = LANES.min(z.len() - from);
             for (k, &scale) in basis.scale.iter().enumerate() {
@@ -258,14 +276,15 @@ impl Vectorised for Features<'_> {
                 }
             }
         }
+        TABLE.set(table);
     }
 }
 
-/// [`HilbertBasis::add_values`], the weights times the scales.
+/// [`HilbertBasis::add_values`].
 struct Values<'a> {
     basis: &'a HilbertBasis,
     z: &'a Points,
-    weights: Vec<f64>,
+    weights: &'a [f64],
     f: &'a mut [f64],
 }
 
@@ -274,18 +293,20 @@ impl Vectorised for Values<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        let (mut table, mut known) = self.basis.room();
-        for from in (0..self.z.len()).step_by(LANES) {
-            self.basis.sines::<S>(self.z, from, &mut known, &mut table);
+        let Self { basis, z, weights, f } = self;
+        let mut table = basis.table();
+        for from in (0..z.len()).step_by(LANES) {
+            basis.sines::<S>(z, from, &mut table);
             let mut sum = [0.0; LANES];
-            for (k, &weight) in self.weights.iter().enumerate() {
-                let values = self.basis.product(k, weight, &table);
+            for (k, (scale, weight)) in basis.scale.iter().zip(weights).enumerate() {
+                let values = basis.product(k, scale * weight, &table);
                 for lane in 0..LANES {
                     sum[lane] += values[lane];
                 }
             }
-            self.f[from..].iter_mut().zip(sum).for_each(|(f, sum)| *f += sum);
+            f[from..].iter_mut().zip(sum).for_each(|(f, sum)| *f += sum);
         }
+        TABLE.set(table);
     }
 }
 
