@@ -123,10 +123,11 @@ pub struct FitArgs {
     /// Input columns, comma separated.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', help_heading = "Data")]
     pub u: Vec<String>,
-    /// Column with the time of each row; steps must be equal.
-    #[arg(long, value_name = "COLUMN", conflicts_with = "dt", help_heading = "Data")]
+    /// Column with the time of each row, numbers or dates; gaps become rows with missing outputs.
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
     pub time: Option<String>,
-    /// Sampling time, if there is no column for it.
+    /// Sampling time, if there is no column for it; beside --time the step of the grid that times are put on (of dates in
+    /// seconds).
     #[arg(long, value_name = "SECONDS", help_heading = "Data")]
     pub dt: Option<String>,
     /// Column that labels independent sequences.
@@ -278,6 +279,12 @@ fn is_run_file(path: &Path) -> bool {
 pub struct InitArgs {
     /// A CSV file with a header.
     pub data: PathBuf,
+    /// Output columns, comma separated [default: guessed from names and values].
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub y: Vec<String>,
+    /// Input columns, comma separated [default: guessed from names and values].
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub u: Vec<String>,
     /// Output file [default: standard output].
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use clap::Args;
 use gpssm::posterior::{Ensemble, Initial, Warning};
+use gpssm::{Record, Sequence};
 use gpssm_identify::FittedModel;
 use gpssm_io::fit::LoadedRun;
-use gpssm_io::table::{Columns, Data, read_record};
+use gpssm_io::table::{Clock, Columns, Data, read_header, read_record};
 
 use crate::failure::Failure;
 use crate::output::{Column, Output};
@@ -34,9 +35,12 @@ pub struct RecordArgs {
     /// Input columns, if their names differ from those of the run.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub u: Vec<String>,
-    /// Column with the time of each row.
+    /// Column with the time of each row [default: as in the run, if the file has it].
     #[arg(long, value_name = "COLUMN")]
     pub time: Option<String>,
+    /// Column with labels of independent sequences [default: as in the run, if the file has it].
+    #[arg(long, value_name = "COLUMN")]
+    pub sequence: Option<String>,
     /// Rows to use, counted from 1, such as 149:296.
     #[arg(long, value_name = "FIRST:LAST", allow_hyphen_values = true)]
     pub rows: Option<String>,
@@ -81,7 +85,7 @@ impl Fitted {
         }
     }
 
-    fn columns(&self, args: &RecordArgs) -> Result<Columns, Failure> {
+    fn columns(&self, path: &Path, args: &RecordArgs) -> Result<Columns, Failure> {
         let model = self.run.problem.model();
         let data = &self.run.data;
         let or =
@@ -93,42 +97,90 @@ impl Fitted {
             }
         }
         let rows = args.rows.as_deref().map(parse_rows).transpose()?;
-        Ok(Columns {
+        let mut columns = Columns {
             y: or(&args.y, &data.y),
             u: or(&args.u, &data.u),
-            time: args.time.clone().or_else(|| data.time.clone()),
-            dt: if args.time.is_some() { None } else { data.dt },
-            sequence: data.sequence.clone(),
+            time: args.time.clone(),
+            dt: None,
+            sequence: args.sequence.clone(),
             rows,
             every: args.every.or(data.every),
             input_lags: data.input_lags,
             delay: data.delay,
-        })
+        };
+        // Columns that only tell rows apart need not be in every file.
+        let there = read_header(path).map(|header| header.columns).unwrap_or_default();
+        let own = |name: &Option<String>| name.clone().filter(|name| there.contains(name));
+        columns.sequence = columns.sequence.or_else(|| own(&data.sequence));
+        columns.time = columns.time.or_else(|| own(&data.time));
+        columns.dt = data.dt.filter(|_| data.time.is_none() && columns.time.is_none());
+        Ok(columns)
     }
 
     /// A record of outputs and inputs as the model sees it.
     pub fn record(&self, path: &Path, args: &RecordArgs) -> Result<Data, Failure> {
-        read_record(path, &self.columns(args)?).map_err(Failure::input)
+        self.read(path, &self.columns(path, args)?, args)
     }
 
     /// A record of outputs and inputs as it was measured.
     pub fn measured(&self, path: &Path, args: &RecordArgs) -> Result<Data, Failure> {
-        read_record(path, &self.columns(args)?.as_measured()).map_err(Failure::input)
+        self.read(path, &self.columns(path, args)?.as_measured(), args)
     }
 
     /// Inputs alone as they stand in the file, one list of rows for each sequence.
     pub fn inputs(&self, path: &Path, args: &RecordArgs) -> Result<Data, Failure> {
-        let columns = self.columns(args)?.as_measured();
+        // Read as inputs, beside an output that does not matter: inputs are held over rows that are missing.
+        let columns = self.columns(path, args)?.as_measured();
         let columns = Columns { y: columns.u, u: Vec::new(), ..columns };
-        let data = read_record(path, &columns).map_err(Failure::input)?;
-        for sequence in data.record.sequences() {
-            if let Some(t) = (0..sequence.n_rows()).find(|t| sequence.y(*t).iter().any(|u| u.is_nan())) {
-                let message =
-                    format!("{}: an input is missing in row {} below the header", path.display(), t + 1);
-                return Err(Failure::input(message));
+        let mut data = self.read(path, &columns, args)?;
+        let mut sequences = Vec::new();
+        for (s, sequence) in data.record.sequences().iter().enumerate() {
+            let mut held = Vec::new();
+            for t in 0..sequence.n_rows() {
+                let is_made_up = t > 0 && data.lines[s][t] == data.lines[s][t - 1];
+                let row = if is_made_up { held } else { sequence.y(t).to_vec() };
+                if row.iter().any(|u| u.is_nan()) {
+                    let message =
+                        format!("{}, line {}: an input is missing", path.display(), data.lines[s][t]);
+                    return Err(Failure::input(message));
+                }
+                sequences.extend_from_slice(&row);
+                held = row;
             }
         }
+        let n = columns.y.len();
+        let mut rest = &sequences[..];
+        let mut records = Vec::new();
+        for sequence in data.record.sequences() {
+            let (own, after) = rest.split_at(sequence.n_rows() * n);
+            records.push(Sequence::from_flat(own.to_vec(), n, Vec::new(), 0)?);
+            rest = after;
+        }
+        data.record = Record::new(records)?;
         Ok(data)
+    }
+
+    /// Reads a file, says what was unusual about it, and refuses steps that are not those of the run.
+    fn read(&self, path: &Path, columns: &Columns, args: &RecordArgs) -> Result<Data, Failure> {
+        let data = read_record(path, columns).map_err(Failure::input)?;
+        say_notes(&data);
+        let (own, clock) = (&self.run.time, self.run.clock());
+        let is_timed = self.run.data.time.is_some() && columns.time.is_some();
+        if !is_timed || clock.is_monthly() || clock.has_dates() != data.dates.is_some() {
+            return Ok(data);
+        }
+        let steps = own.iter().filter(|times| times.len() > 1);
+        let own = steps.map(|times| (times[times.len() - 1] - times[0]) / (times.len() - 1) as f64).next();
+        let every = args.every.unwrap_or(self.model.layout.every) as f64;
+        let found = data.dt.map(|dt| every * dt / columns.every.unwrap_or(1) as f64);
+        match (own, found) {
+            (Some(own), Some(found)) if (found - own).abs() > 0.05 * own => Err(Failure::input(format!(
+                "{}: rows of the model would be {found} apart, but they are {own} apart in the record that was fitted; \
+                 resample the file, or see --every",
+                path.display()
+            ))),
+            _ => Ok(data),
+        }
     }
 
     /// Where filters and free runs start: `model`, `last`, or numbers.
@@ -175,6 +227,13 @@ pub fn check_room(option: &str, asked: usize, each: usize) -> Result<(), Failure
     Ok(())
 }
 
+/// Says on standard error how a file was read, where that is not obvious.
+pub fn say_notes(data: &Data) {
+    for note in &data.notes {
+        eprintln!("note: {}: {note}", data.source);
+    }
+}
+
 /// Says warnings on standard error.
 pub fn warn(warnings: &[Warning]) {
     for warning in warnings {
@@ -216,12 +275,12 @@ impl IntervalTable {
     }
 
     /// As a table; sequences are named where there are several.
-    pub fn into_output(self, several: bool) -> Output {
+    pub fn into_output(self, several: bool, clock: &Clock) -> Output {
         let mut output = Output::default();
         if several {
             output.add("sequence", Column::Texts(self.sequence));
         }
-        output.numbers("time", self.time);
+        output.times(clock, self.time);
         for (name, columns) in self.names.iter().zip(self.columns) {
             let labels = ["mean".to_owned(), "sd".to_owned()].into_iter();
             let labels = labels.chain(QUANTILES.iter().map(|p| format!("q{:02.0}", 100.0 * p)));

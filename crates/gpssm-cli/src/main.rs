@@ -8,15 +8,16 @@ mod journal;
 mod monitor;
 mod output;
 mod progress;
+mod signals;
 mod table;
 mod usage;
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use args::Command;
-use failure::{Failure, code};
+use failure::Failure;
 
 fn main() -> ExitCode {
     let cli = match usage::parse(std::env::args_os()) {
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
         Err(code) => return code,
     };
     let stop = Arc::new(AtomicBool::new(false));
-    match listen(&stop).and_then(|()| dispatch(&cli.command, &stop)) {
+    match signals::listen(&stop).and_then(|()| dispatch(&cli.command, &stop)) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             eprintln!("error: {}", failure.line());
@@ -54,16 +55,4 @@ fn dispatch(command: &Command, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         Command::Reproduce { what } => commands::reproduce::run(what, stop),
         Command::Distil(args) => commands::distil::distil(args),
     }
-}
-
-/// The first Ctrl-C asks the run to stop after its sweep, the second ends the program: the store stands either way.
-fn listen(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
-    let stop = stop.clone();
-    let handler = move || {
-        if stop.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(code::STOPPED));
-        }
-        eprintln!("\nstopping after the sweep under way; press Ctrl-C again to end at once");
-    };
-    ctrlc::set_handler(handler).map_err(|error| Failure::other(format!("signals cannot be caught: {error}")))
 }

@@ -38,7 +38,7 @@ fn console_is_terminal() -> bool {
 }
 
 /// Seconds between plain lines.
-const LINE_SECONDS: f64 = 10.0;
+pub const LINE_SECONDS: f64 = 10.0;
 /// Seconds between changes of the line below the bars.
 const FOOTER_SECONDS: f64 = 0.5;
 

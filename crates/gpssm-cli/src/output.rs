@@ -8,6 +8,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+use gpssm_io::table::Clock;
+
 use crate::failure::Failure;
 
 /// Values of one column.
@@ -56,6 +58,14 @@ impl Output {
         self.add(name, Column::Numbers(values));
     }
 
+    /// Adds a column of times, as the data file writes them.
+    pub fn times(&mut self, clock: &Clock, values: Vec<f64>) {
+        match clock.has_dates() {
+            true => self.add("time", Column::Texts(clock.texts(&values))),
+            false => self.numbers("time", values),
+        }
+    }
+
     fn n_rows(&self) -> usize {
         self.columns.iter().map(|(_, column)| column.len()).min().unwrap_or(0)
     }
@@ -64,9 +74,12 @@ impl Output {
     /// the new one is complete.
     pub fn write(&self, path: Option<&Path>) -> Result<(), Failure> {
         let Some(path) = path else {
-            return self
-                .csv(std::io::stdout().lock())
-                .map_err(|error| Failure::other(format!("standard output cannot be written: {error}")));
+            return match self.csv(std::io::stdout().lock()) {
+                // Whoever reads has seen enough.
+                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+                written => written
+                    .map_err(|error| Failure::other(format!("standard output cannot be written: {error}"))),
+            };
         };
         let partial = path.with_extension("partial");
         let written = File::create(&partial).and_then(|file| {

@@ -10,6 +10,7 @@
 //! - [`linear`]: linear state-space models, identified from a record
 //! - [`baseline`]: a constant, linear ARX models and the best linear state-space model
 //! - [`marginal`]: what baselines say of an output, in the family of the sensor
+//! - [`pooled`](mod@pooled): scores of several sequences as one
 //! - [`sbc`]: simulation-based calibration of the sampler
 //! - [`score`]: errors, CRPS, coverage and log scores of predictions
 
@@ -23,6 +24,7 @@ pub mod layout;
 pub mod leave_future_out;
 pub mod linear;
 pub mod marginal;
+pub mod pooled;
 pub mod sbc;
 pub mod score;
 
@@ -33,3 +35,4 @@ pub use free_run::{FreeRunOptions, Start};
 pub use layout::Layout;
 pub use leave_future_out::{LeaveFutureOut, LfoOptions, LfoRanked, compare_futures, leave_future_out};
 pub use linear::LinearStateSpace;
+pub use pooled::pooled;

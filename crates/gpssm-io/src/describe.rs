@@ -12,7 +12,7 @@ use gpssm::run::{FIRST_LOOK, next_look};
 use gpssm::{Prior, Problem, Settings};
 
 use crate::config::Run;
-use crate::table::{Data, TimeUnit};
+use crate::table::{Data, TimeUnit, describe_step};
 
 /// Describes a run; `seconds_per_sweep` is the measured time of one sweep of one chain.
 pub fn describe(run: &Run, data: &Data, seconds_per_sweep: Option<f64>) -> String {
@@ -21,6 +21,19 @@ pub fn describe(run: &Run, data: &Data, seconds_per_sweep: Option<f64>) -> Strin
     section(&mut text, "Model", model_lines(run, data));
     section(&mut text, "Priors (units of the data)", prior_lines(&run.problem, data));
     section(&mut text, "Run", run_lines(run, seconds_per_sweep));
+    text
+}
+
+/// The data of a run whose model is chosen when it begins, and how that is done.
+pub fn describe_open(data: &Data) -> String {
+    let mut text = String::new();
+    section(&mut text, "Data", data_lines(data));
+    let lines = [
+        "chosen from the data when the fit begins (states = \"auto\"): lags, delay, thinning, kernel and prior over f",
+        "candidates are compared by free runs over held-out parts of the record, which takes minutes, not seconds",
+        "for a model whose time can be told before, give --states or --lags",
+    ];
+    section(&mut text, "Model", lines.map(str::to_owned).to_vec());
     text
 }
 
@@ -56,25 +69,17 @@ fn data_lines(data: &Data) -> Vec<String> {
             lengths.len()
         ));
     }
-    lines.push(match (data.dt, data.time_unit) {
-        (Some(dt), TimeUnit::Days) => format!("one row every {} (dates)", days(dt)),
-        (Some(dt), TimeUnit::Months) => {
-            format!("one row every {} (dates)", plural(dt.round() as usize, "month"))
+    let months = data.dates.as_ref().and_then(|dates| dates.months);
+    lines.push(match (data.dt, months) {
+        (Some(_), Some(months)) => format!("one row every {} (dates)", plural(months as usize, "month")),
+        (Some(dt), None) if data.time_unit == TimeUnit::Seconds => {
+            format!("one row every {} (dates)", describe_step(dt, data.time_unit))
         }
-        (Some(dt), _) => format!("sampling time {}", short(dt)),
+        (Some(dt), None) => format!("sampling time {}", short(dt)),
         (None, _) => "no times given: rows are equally spaced".to_owned(),
     });
+    lines.extend(data.notes.iter().map(|note| format!("note: {note}")));
     lines
-}
-
-fn days(dt: f64) -> String {
-    let seconds = dt * 86_400.0;
-    match seconds {
-        s if s < 90.0 => format!("{} s", short(s)),
-        s if s < 5_400.0 => format!("{} min", short(s / 60.0)),
-        s if s < 86_400.0 => format!("{} h", short(s / 3_600.0)),
-        s => format!("{} d", short(s / 86_400.0)),
-    }
 }
 
 fn model_lines(run: &Run, data: &Data) -> Vec<String> {
@@ -329,6 +334,10 @@ fn unit(unit: Unit, problem: &Problem, data: &Data) -> Option<String> {
     }
 }
 
+/// Where expected times come from.
+const FIGURES: &str =
+    "estimated from the sizes and the figures of docs/performance.md, within a factor of a few";
+
 fn run_lines(run: &Run, seconds_per_sweep: Option<f64>) -> Vec<String> {
     let Settings { seed, chains, tune, draws, ess, particles, .. } = run.settings;
     let settings = &run.settings;
@@ -363,7 +372,11 @@ fn run_lines(run: &Run, seconds_per_sweep: Option<f64>) -> Vec<String> {
         let time = |draws: u64| seconds * (tune + draws) as f64 * rounds;
         lines.push(match (draws, limit) {
             (Some(draws), _) => {
-                format!("time: about {} ({} per sweep)", duration(time(draws)), duration(seconds))
+                format!(
+                    "time: about {} ({} per sweep), and the search for a start; {FIGURES}",
+                    duration(time(draws)),
+                    duration(seconds)
+                )
             }
             (None, limit) => {
                 let most = limit.map_or_else(String::new, |limit| {
@@ -371,7 +384,7 @@ fn run_lines(run: &Run, seconds_per_sweep: Option<f64>) -> Vec<String> {
                     format!(", about {draws:.0} draws of each chain in {}", duration(limit))
                 });
                 format!(
-                    "time: at least about {}{most} ({} per sweep)",
+                    "time: at least about {}{most} ({} per sweep), and the search for a start; {FIGURES}",
                     duration(time(next_look(FIRST_LOOK))),
                     duration(seconds)
                 )
@@ -464,8 +477,8 @@ mod tests {
         assert_eq!(duration(0.0123), "12.3 ms");
         assert_eq!(duration(300.0), "5 min");
         assert_eq!(bytes(12_345_678), "12.3 MB");
-        assert_eq!(days(7.0), "7 d");
-        assert_eq!(days(1.0 / 24.0), "60 min");
+        assert_eq!(describe_step(7.0 * 86_400.0, TimeUnit::Seconds), "7 d");
+        assert_eq!(describe_step(3_600.0, TimeUnit::Seconds), "60 min");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::config::{DataConfig, Run, RunError, RunFile};
 use crate::store::{Description, Store, StoreError, StoredRun};
-use crate::table::{Data, TimeUnit};
+use crate::table::{Clock, Data, Dates, TimeUnit};
 
 /// Why a fit cannot begin or go on.
 #[derive(Debug, Error)]
@@ -163,7 +163,11 @@ fn restore(stored: &StoredRun, longer: &Longer) -> Result<(Run, Data), FitError>
     let timed = config.data.time.is_some() || config.data.dt.is_some();
     let data = Data {
         time: stored.time(),
-        time_unit: if timed { TimeUnit::Given } else { TimeUnit::Rows },
+        time_unit: match (stored.dates(), timed) {
+            (Some(_), _) => TimeUnit::Seconds,
+            (None, true) => TimeUnit::Given,
+            (None, false) => TimeUnit::Rows,
+        },
         dt: config.data.dt,
         sequence_labels: stored.sequences(),
         sha256: stored.data_sha256().to_owned(),
@@ -194,6 +198,8 @@ pub struct LoadedRun {
     pub chains: Vec<ChainDraws>,
     /// Time of every row, by sequence.
     pub time: Vec<Vec<f64>>,
+    /// Dates behind the times.
+    pub dates: Option<Dates>,
     /// Labels of sequences.
     pub sequence_labels: Vec<String>,
     /// The data's file and columns.
@@ -229,10 +235,22 @@ impl LoadedRun {
             calibration: run.calibration.unwrap_or_default(),
             measured: data.measured,
             time: stored.time(),
+            dates: data.dates,
             sequence_labels: stored.sequences(),
             configuration: stored.configuration().to_owned(),
             version: stored.version().to_owned(),
         })
+    }
+
+    /// Turns times of rows into the words of the data file.
+    pub fn clock(&self) -> Clock {
+        Clock::new(self.dates.as_ref())
+    }
+
+    /// Times of the rows in the words of the data file, by sequence.
+    pub fn time_texts(&self) -> Vec<Vec<String>> {
+        let clock = self.clock();
+        self.time.iter().map(|times| clock.texts(times)).collect()
     }
 
     /// The fitted model with so many of its draws.

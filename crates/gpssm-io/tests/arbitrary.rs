@@ -132,7 +132,7 @@ proptest! {
         if let Err(error) = read_record(&path, &asked) {
             prop_assert!(!error.to_string().contains('\n'));
         }
-        if let Ok((columns, data)) = guess_columns(&path) {
+        if let Ok((columns, data)) = guess_columns(&path, &[], &[]) {
             let file = RunFile::parse(&starter(&columns, &data), "starter").unwrap();
             prop_assert_eq!(file.config().unwrap().data.columns(), columns);
         }

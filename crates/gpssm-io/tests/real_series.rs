@@ -65,8 +65,8 @@ fn what_the_series_hold() {
         program::fit(Path::new(""), &args).unwrap_or_else(|error| panic!("{error}"))
     };
     let (run, data) = fit(&["co2_weekly.csv", "--y", "y", "--time", "date", "--dynamics", "hilbert(20)"]);
-    assert_eq!((data.n_rows, data.n_missing, data.time_unit), (2284, 59, TimeUnit::Days));
-    assert_eq!(data.dt, Some(7.0));
+    assert_eq!((data.n_rows, data.n_missing, data.time_unit), (2284, 59, TimeUnit::Seconds));
+    assert_eq!(data.dt, Some(604_800.0));
     assert_eq!(run.problem.model().symmetries.len(), 0);
     let (_, data) = fit(&["blood.csv", "--y", "wbc,plt,hct", "--time", "day"]);
     assert_eq!((data.n_rows, data.n_missing), (91, 111));
@@ -103,7 +103,7 @@ fn starters_fit_as_they_are() {
         if path.extension().is_none_or(|extension| extension != "csv") {
             continue;
         }
-        let (columns, data) = guess_columns(&path).unwrap_or_else(|error| panic!("{error}"));
+        let (columns, data) = guess_columns(&path, &[], &[]).unwrap_or_else(|error| panic!("{error}"));
         assert!(!columns.y.is_empty() && !data.record.sequences().is_empty());
         let text = starter(&columns, &data);
         let file = RunFile::parse(&text, "starter.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -223,7 +223,7 @@ fn lags_keep_their_sensor_when_the_noise_is_given() {
 fn the_starter_fits_as_it_is() {
     let folder = folder();
     let path = folder.path().join("data.csv");
-    let (columns, data) = guess_columns(&path).unwrap();
+    let (columns, data) = guess_columns(&path, &[], &[]).unwrap();
     assert_eq!((columns.y.len(), columns.u.len()), (2, 1));
     assert_eq!((columns.time.as_deref(), columns.sequence.as_deref()), (Some("t"), Some("seq")));
     let text = starter(&columns, &data);

@@ -79,14 +79,47 @@ fn sequences_are_told_apart_by_labels() {
 fn dates_are_times() {
     let asked = Columns { time: Some("when".into()), ..columns(&["y"], &[]) };
     let weekly = read(b"when,y\n1970-01-08,1\n1970-01-15,2\n1970-01-22,3\n", &asked).unwrap();
-    assert_eq!((weekly.time_unit, weekly.dt), (TimeUnit::Days, Some(7.0)));
-    assert_eq!(weekly.time, [[7.0, 14.0, 21.0]]);
+    assert_eq!((weekly.time_unit, weekly.dt), (TimeUnit::Seconds, Some(604_800.0)));
+    assert_eq!(weekly.time, [[0.0, 604_800.0, 1_209_600.0]]);
+    assert_eq!(weekly.clock().texts(&weekly.time[0]), ["1970-01-08", "1970-01-15", "1970-01-22"]);
     let monthly = read(b"when,y\n1970-01-31,1\n1970-02-28,2\n1970-03-31,3\n1970-04-30,3\n", &asked).unwrap();
-    assert_eq!((monthly.time_unit, monthly.dt), (TimeUnit::Months, Some(1.0)));
+    let dates = monthly.dates.as_ref().unwrap();
+    assert_eq!((dates.months, dates.frequency.as_deref()), (Some(1), Some("ME")));
+    assert_eq!(monthly.clock().text(monthly.clock().after(&monthly.time[0], 4.0)), "1970-05-31");
     let hourly =
         read(b"when,y\n2024-03-01T00:00:00Z,1\n2024-03-01T01:00:00Z,2\n2024-03-01T02:00:00Z,3\n", &asked)
             .unwrap();
-    assert!((hourly.dt.unwrap() - 1.0 / 24.0).abs() < 1e-9);
+    assert_eq!(hourly.dt, Some(3600.0));
+    assert_eq!(hourly.clock().text(hourly.time[0][1]), "2024-03-01T01:00:00Z");
+}
+
+#[test]
+fn rows_that_are_missing_between_the_times_are_put_in() {
+    let asked = Columns { time: Some("t".into()), ..columns(&["y"], &["u"]) };
+    let data =
+        read(b"t,u,y\n2024-01-01T10:00,1,5\n2024-01-01T10:01,2,6\n2024-01-01T10:04,3,7\n", &asked).unwrap();
+    let sequence = &data.record.sequences()[0];
+    assert_eq!(sequence.n_rows(), 5);
+    assert!(sequence.y(2)[0].is_nan() && sequence.y(3)[0].is_nan());
+    assert_eq!((1..5).map(|t| sequence.u(t)[0]).collect::<Vec<_>>(), [2.0, 2.0, 2.0, 3.0]);
+    assert_eq!((data.n_rows, data.n_missing, &data.lines[0][..]), (5, 2, &[2, 3, 3, 3, 4][..]));
+    assert_eq!(data.clock().text(data.time[0][3]), "2024-01-01T10:03");
+    let [note] = &data.notes[..] else { panic!("{:?}", data.notes) };
+    assert!(note.starts_with("2 rows are missing after 2024-01-01T10:01 (line 3) and were put in"), "{note}");
+    // A finer grid, with its cost.
+    let data = read(b"t,u,y\n0,1,5\n3,2,6\n5,3,7\n8,3,7\n10,2,6\n13,1,2\n", &asked).unwrap();
+    assert_eq!((data.n_rows, data.dt), (14, Some(1.0)));
+    assert!(
+        data.notes[0].contains("2.333 times as much") && data.notes[0].contains("--dt"),
+        "{:?}",
+        data.notes
+    );
+    let half = Columns { dt: Some(0.5), ..asked.clone() };
+    assert_eq!(read(b"t,u,y\n0,1,5\n3,2,6\n5,3,7\n", &half).unwrap().n_rows, 11);
+    // Thinned after the rows are there.
+    let second = Columns { every: Some(2), ..asked };
+    let data = read(b"t,u,y\n0,1,5\n1,2,6\n2,3,7\n5,4,8\n6,5,9\n", &second).unwrap();
+    assert_eq!(data.time, [[0.0, 2.0, 4.0, 6.0]]);
 }
 
 #[test]

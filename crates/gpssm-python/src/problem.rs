@@ -634,7 +634,9 @@ pub(crate) fn assess(
     let found = py.detach(|| gpssm::convergence::assess(&problem.problem, &settings, &chains, 0.9));
     problem.failure.check()?;
     let (time, sequences) = (&problem.data.time, &problem.data.sequence_labels);
-    let wording = Wording { time, sequences, resume };
+    let clock = problem.data.clock();
+    let clock = |time: f64| clock.text(time);
+    let wording = Wording { time, clock: &clock, sequences, resume };
     let or_nan = |value: Option<f64>| value.unwrap_or(f64::NAN);
     let judged = found.verdict.judged.iter().map(|judged| {
         let name = judged.quantity.describe(&wording);

@@ -180,6 +180,7 @@ pub(crate) fn report(
                 sequences: problem.data.sequence_labels.clone(),
                 time_label: "time".into(),
                 times: problem.data.time.clone(),
+                ..Names::default()
             },
             verdict: Some(&found.verdict),
             warnings: found.warnings.iter().map(ToString::to_string).collect(),

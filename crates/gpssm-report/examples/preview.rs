@@ -7,6 +7,7 @@ use gpssm::model::{Predictor, ProcessNoiseSpec, SensorSpec};
 use gpssm::posterior::{Target, standard_quantile};
 use gpssm::{Functions, MemorySink, Model, Posterior, Problem, Record, Sequence, Settings, sample};
 use gpssm_dev::benchmark;
+use gpssm_report::chart::TimeTicks;
 use gpssm_report::figures::{
     Coverage, Intervals, OneStepSeries, Series, SurfaceData, figure_calibration, figure_free_run,
     figure_one_step, figure_states, figure_surface,
@@ -243,7 +244,10 @@ fn single_figures(posterior: &Posterior, folder: &Path) -> Result<(), AnyError> 
         Series { title: "x".into(), t, truth: truth.clone(), bands: Some(bands), ..Series::default() };
     std::fs::write(folder.join("states.svg"), figure_states("states", "t", std::slice::from_ref(&series)))?;
     let run = Series { data: truth.clone(), truth: Vec::new(), ..series };
-    std::fs::write(folder.join("free_run.svg"), figure_free_run("free run", "t", &[run]))?;
+    std::fs::write(
+        folder.join("free_run.svg"),
+        figure_free_run("free run", "t", &TimeTicks::default(), &[run]),
+    )?;
     let levels = grid(0.0, 1.0, 21);
     let pit: Vec<f64> = truth.iter().enumerate().map(|(i, x)| prediction.marginal(i, 0).cdf(*x)).collect();
     let inside = |level: &f64| {

@@ -2,7 +2,7 @@
 
 use crate::chart::scale::range;
 use crate::chart::surface::{Surface, Wire};
-use crate::chart::{Axis, Class, Figure, Key, Mark, Panel, Row, Scale};
+use crate::chart::{Axis, Class, Figure, Key, Mark, Panel, Row, Scale, TimeTicks};
 
 /// Quantiles over time: 5, 25, 50, 75 and 95 %, or whatever the caller says in the legend.
 #[derive(Clone, Debug, Default)]
@@ -78,13 +78,13 @@ fn series_marks(series: &Series) -> Vec<Mark> {
 }
 
 /// Quantities over time, one above the other.
-pub(crate) fn series_figure(title: &str, time_label: &str, all: &[Series]) -> Figure {
+pub(crate) fn series_figure(title: &str, time_label: &str, ticks: &TimeTicks, all: &[Series]) -> Figure {
     let (low, high) = range(all.iter().flat_map(|series| series.t.iter().copied()));
     // Room for the first and the last point.
     let scale = Scale::linear(low - 0.006 * (high - low), high + 0.006 * (high - low));
     let last = all.len().saturating_sub(1);
     let rows = all.iter().enumerate().map(|(i, series)| {
-        let x = Axis::new(if i == last { time_label } else { "" }, scale);
+        let x = Axis::new(if i == last { time_label } else { "" }, scale).with_time_ticks(ticks);
         let x = if i == last { x } else { x.without_numbers() };
         let small = series.bands.is_none() && series.data.is_empty() && series.samples.is_empty();
         let height = if small { 84.0 } else { 138.0 } + if i == last { 28.0 } else { 0.0 };
@@ -114,12 +114,12 @@ pub(crate) fn series_figure(title: &str, time_label: &str, all: &[Series]) -> Fi
 
 /// States over time with bands, data, samples and, where it is known, the truth.
 pub fn figure_states(title: &str, time_label: &str, states: &[Series]) -> String {
-    series_figure(title, time_label, states).standalone()
+    series_figure(title, time_label, &TimeTicks::default(), states).standalone()
 }
 
 /// A free run: what was measured and what the model says of it from its first state on.
-pub fn figure_free_run(title: &str, time_label: &str, outputs: &[Series]) -> String {
-    series_figure(title, time_label, outputs).standalone()
+pub fn figure_free_run(title: &str, time_label: &str, ticks: &TimeTicks, outputs: &[Series]) -> String {
+    series_figure(title, time_label, ticks, outputs).standalone()
 }
 
 /// One-step-ahead predictions of each state, mean and one standard deviation, with the truth (the paper's

@@ -2,6 +2,7 @@
 
 mod xml;
 
+use gpssm_report::chart::TimeTicks;
 use gpssm_report::figures::{
     Coverage, Curve, Intervals, OneStepSeries, Series, SurfaceData, figure_calibration, figure_free_run,
     figure_one_step, figure_states, figure_surface, figure_transition,
@@ -53,7 +54,7 @@ fn series_of_any_length_and_size() {
         let svg = figure_states("states <1>", "t / s", &[series(n), series(n)]);
         check(&svg);
         assert!(svg.len() < 300_000, "{}", svg.len());
-        check(&figure_free_run("", "", &[series(n)]));
+        check(&figure_free_run("", "", &TimeTicks::default(), &[series(n)]));
     }
     for scale in [1e-300, 1e-12, 1e12, 1e300, f64::MAX] {
         let values = [-1.0, 0.5, 1.0].map(|v| v * scale).to_vec();

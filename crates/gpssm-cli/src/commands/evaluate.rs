@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -12,15 +12,16 @@ use gpssm_identify::{Calibration, ScoreOptions, ScoreReport};
 use gpssm_io::auto;
 use gpssm_io::config::{RunConfig, RunFile};
 use gpssm_io::fit::Fit;
-use gpssm_io::table::{Columns, Data, read_record};
+use gpssm_io::table::{Columns, Data, TimeUnit, read_record};
 use gpssm_report::figures::{self, Series, figure_free_run};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::args::Verbosity;
+use crate::commands::report::{time_label, time_ticks};
 use crate::commands::{fit, score};
 use crate::failure::{Failure, code};
-use crate::fitted::{DrawArgs, Fitted, IntervalTable, parse_rows, warn};
+use crate::fitted::{DrawArgs, Fitted, IntervalTable, parse_rows, say_notes, warn};
 use crate::output::check_folder;
 use crate::progress::steps;
 
@@ -56,9 +57,12 @@ pub struct EvaluateArgs {
     /// Column of times with equal steps.
     #[arg(long, value_name = "COLUMN")]
     pub time: Option<String>,
-    /// Sampling time, if there is no column of times.
-    #[arg(long, value_name = "DT", conflicts_with = "time")]
+    /// Sampling time, if there is no column of times; beside one, the step of the grid they are put on.
+    #[arg(long, value_name = "DT")]
     pub dt: Option<f64>,
+    /// Column with labels of independent sequences; with --split the last sequences are simulated.
+    #[arg(long, value_name = "COLUMN")]
+    pub sequence: Option<String>,
     /// Number of states, or auto.
     #[arg(long, value_name = "N", default_value = "auto")]
     pub states: String,
@@ -107,6 +111,9 @@ pub enum From {
 pub struct Evaluation {
     /// The model, then its baselines.
     pub report: ScoreReport,
+    /// The model on each test sequence as text, where there are several.
+    #[serde(skip)]
+    pub by_sequence: String,
     /// Outputs.
     pub outputs: Vec<String>,
     /// The model in words.
@@ -140,7 +147,7 @@ pub fn run(args: &EvaluateArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
             println!("{words}");
         }
         println!();
-        print!("{}", score::table(&found.report, &found.outputs));
+        print!("{}{}", score::table(&found.report, &found.outputs), found.by_sequence);
         println!("\n{} (run.zarr, intervals.csv, free_run.svg), {:.0} s", out.display(), found.seconds);
     }
     Ok(0)
@@ -168,6 +175,9 @@ pub fn evaluate(
     if let Some(dt) = args.dt {
         file.option("--dt", &dt.to_string())?;
     }
+    if let Some(sequence) = &args.sequence {
+        file.option("--sequence", sequence)?;
+    }
     file.option("--states", &args.states)?;
     file.option("--seed", &args.seed.to_string())?;
     for assignment in &args.set {
@@ -175,11 +185,14 @@ pub fn evaluate(
     }
     let mut config = file.config()?;
     let (training, test) = parts(args, &mut config)?;
-    if test.n_rows() < 10 {
-        return Err(Failure::input(format!(
-            "{} rows to run free over: at least 10 are needed",
-            test.n_rows()
-        )));
+    if let Some(short) = test.record.sequences().iter().find(|sequence| sequence.n_rows() < 10) {
+        let n = short.n_rows();
+        return Err(Failure::input(format!("{n} rows to run free over: at least 10 are needed")));
+    }
+    if args.initial == From::Last && test.record.sequences().len() > 1 {
+        return Err(Failure::input(
+            "--initial last: several sequences cannot all continue the training part",
+        ));
     }
     check_folder(out)?;
     let store = out.join("run.zarr");
@@ -195,6 +208,10 @@ pub fn evaluate(
         notes = choice.notes;
     }
     let data = read_record(&args.train, &config.data.columns()).map_err(Failure::input)?;
+    fit::check_learnable(&data)?;
+    if !quiet {
+        say_notes(&data);
+    }
     let resolved = file.resolve(&config, &data)?;
     let began_fit = Fit::begin(&store, &resolved, &data, None)?;
     let spoken = Verbosity { quiet, json: false };
@@ -214,67 +231,94 @@ pub fn evaluate(
         raw: args.raw,
         ..ScoreOptions::default()
     };
-    let n_init = fitted.model.n_init(&options, test.n_rows());
+    let sequences = test.record.sequences();
+    let n_init: Vec<usize> = sequences.iter().map(|s| fitted.model.n_init(&options, s.n_rows())).collect();
     let initial = match args.initial {
-        From::First => format!("free run from the state after the first {n_init} rows of the test part"),
+        From::First => {
+            let least = n_init.iter().min().copied().unwrap_or(0);
+            let part = if sequences.len() > 1 { "each sequence" } else { "the test part" };
+            format!("free run from the state after the first {least} rows of {part}")
+        }
         From::Last => "free run from the last state of the training part".into(),
     };
     let progress = (!quiet).then(|| steps("free run"));
-    let tell = |done: usize, of: usize| progress.as_ref().is_none_or(|progress| progress.tell(done, of));
-    let (report, run) = fitted.model.score_free_run(&test, &options, &tell)?;
+    let mut reports = Vec::new();
+    let mut runs = Vec::new();
+    for (i, sequence) in sequences.iter().enumerate() {
+        let n = sequences.len();
+        let tell = |done: usize, of: usize| {
+            let go_on = progress.as_ref().is_none_or(|progress| progress.tell(i * of + done, n * of));
+            go_on && !stop.load(Ordering::Relaxed)
+        };
+        match fitted.model.score_free_run(sequence, &options, &tell) {
+            Err(_) if stop.load(Ordering::Relaxed) => return Ok(None),
+            found => {
+                let (report, run) = found?;
+                reports.push(report);
+                runs.push(run);
+            }
+        }
+    }
     drop(progress);
+    let report = score::together(&fitted, &options, &reports, sequences, &n_init);
     if !quiet {
         warn(&report.warnings);
     }
-    write_intervals(out, &run, &test, &args.y)?;
+    write_intervals(out, &runs, &test, &args.y)?;
+    let by_sequence = score::by_sequence(&test.sequence_labels, &reports, &args.y);
     Ok(Some(Evaluation {
         report,
+        by_sequence,
         outputs: args.y.clone(),
         model,
         initial,
         calibration: if args.raw { Calibration::default() } else { fitted.model.calibration },
         notes,
-        n_scored: test.n_rows() - n_init,
+        n_scored: sequences.iter().zip(&n_init).map(|(s, n)| s.n_rows() - n).sum(),
         seconds: began.elapsed().as_secs_f64(),
     }))
 }
 
-/// The training record and the test sequence as they stand in the files; rows of the training part go into the
+/// The training record and the test sequences as they stand in the files; rows of the training part go into the
 /// configuration.
-fn parts(args: &EvaluateArgs, config: &mut RunConfig) -> Result<(Record, Sequence), Failure> {
+fn parts(args: &EvaluateArgs, config: &mut RunConfig) -> Result<(Record, Data), Failure> {
     let plain = config.data.columns().as_measured();
     let read = |path: &Path, columns: &Columns| read_record(path, columns).map_err(Failure::input);
     if let Some(path) = &args.test {
         let training = read(&args.train, &plain)?;
         let rows = args.test_rows.as_deref().map(parse_rows).transpose()?;
         let test = read(path, &Columns { rows, ..plain })?;
-        return Ok((training.record, single(&test)?.clone()));
+        say_notes(&test);
+        return Ok((training.record, test));
     }
     let split = args.split.unwrap_or(0.5);
     if !(split > 0.0 && split < 1.0) {
         return Err(Failure::input(format!("--split {split}: give a part between 0 and 1, such as 0.5")));
     }
     let all = read(&args.train, &plain)?;
-    let rows = single(&all)?.n_rows();
+    // Rows of the file: those that were put in have none of their own.
+    let in_file = |lines: &[u64]| 1 + lines.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    let (cut, rows) = match &all.lines[..] {
+        [lines] => {
+            let cut = (split * lines.len() as f64).round() as usize;
+            if cut < 2 || lines.len() - cut < 2 {
+                let message = format!("--split {split}: {} rows are too few to cut there", lines.len());
+                return Err(Failure::input(message));
+            }
+            (in_file(&lines[..cut]), in_file(lines))
+        }
+        several => {
+            let n = several.len();
+            let first = ((split * n as f64).round() as usize).clamp(1, n - 1);
+            let count = |lines: &[Vec<u64>]| lines.iter().map(|lines| in_file(lines)).sum();
+            (count(&several[..first]), count(several))
+        }
+    };
     let from = config.data.rows.map_or(1, |(from, _)| from);
-    let cut = (split * rows as f64).round() as usize;
-    if cut < 2 || rows - cut < 2 {
-        return Err(Failure::input(format!("--split {split}: {rows} rows are too few to cut there")));
-    }
     config.data.rows = Some((from, from + cut - 1));
     let training = read(&args.train, &Columns { rows: config.data.rows, ..plain.clone() })?;
     let test = read(&args.train, &Columns { rows: Some((from + cut, from + rows - 1)), ..plain })?;
-    Ok((training.record, single(&test)?.clone()))
-}
-
-fn single(data: &Data) -> Result<&Sequence, Failure> {
-    match data.record.sequences() {
-        [sequence] => Ok(sequence),
-        several => {
-            let message = format!("{}: {} sequences, but one is evaluated", data.source, several.len());
-            Err(Failure::input(message))
-        }
-    }
+    Ok((training.record, test))
 }
 
 fn warn_of_chains(fitted: &Fitted) {
@@ -287,32 +331,47 @@ fn warn_of_chains(fitted: &Fitted) {
     }
 }
 
-fn write_intervals(out: &Path, run: &Simulation, test: &Sequence, outputs: &[String]) -> Result<(), Failure> {
-    let time: Vec<f64> = (0..test.n_rows()).map(|t| t as f64).collect();
+fn write_intervals(out: &Path, runs: &[Simulation], test: &Data, outputs: &[String]) -> Result<(), Failure> {
+    let clock = test.clock();
     let mut table = IntervalTable::new(outputs.to_vec());
-    table.add("1", &time, &run.y);
-    table.into_output(false).write(Some(&out.join("intervals.csv")))?;
-    let series: Vec<Series> = outputs
-        .iter()
-        .enumerate()
-        .map(|(k, name)| {
-            let line = |p: f64| (0..test.n_rows()).map(|t| run.y.quantile(t, k, p)).collect::<Vec<f64>>();
-            Series {
-                title: name.clone(),
-                t: time.clone(),
-                data: test.output(k).collect(),
-                bands: Some(figures::Intervals {
-                    low: line(0.05),
-                    inner_low: line(0.25),
-                    middle: line(0.5),
-                    inner_high: line(0.75),
-                    high: line(0.95),
-                }),
-                ..Series::default()
-            }
-        })
-        .collect();
-    let path = out.join("free_run.svg");
-    let figure = figure_free_run("Free run over the test part", "row", &series);
-    std::fs::write(&path, figure).map_err(|error| Failure::writing(&path, &error))
+    let several = runs.len() > 1;
+    for (i, run) in runs.iter().enumerate() {
+        let (label, time, sequence) = (&test.sequence_labels[i], &test.time[i], &test.record.sequences()[i]);
+        table.add(label, time, &run.y);
+        let name = if several { format!("free_run_{}.svg", i + 1) } else { "free_run.svg".to_owned() };
+        let title = match several {
+            true => format!("Free run over the test sequence {label}"),
+            false => "Free run over the test part".to_owned(),
+        };
+        let axis = match test.time_unit {
+            TimeUnit::Rows => "row".to_owned(),
+            _ => time_label(&clock, std::slice::from_ref(time)),
+        };
+        let figure =
+            figure_free_run(&title, &axis, &time_ticks(&clock), &series(run, sequence, time, outputs));
+        let path = out.join(name);
+        std::fs::write(&path, figure).map_err(|error| Failure::writing(&path, &error))?;
+    }
+    table.into_output(several, &clock).write(Some(&out.join("intervals.csv")))
+}
+
+/// What the figure of a free run shows.
+fn series(run: &Simulation, sequence: &Sequence, time: &[f64], outputs: &[String]) -> Vec<Series> {
+    let series = |(k, name): (usize, &String)| {
+        let line = |p: f64| (0..sequence.n_rows()).map(|t| run.y.quantile(t, k, p)).collect::<Vec<f64>>();
+        Series {
+            title: name.clone(),
+            t: time.to_vec(),
+            data: sequence.output(k).collect(),
+            bands: Some(figures::Intervals {
+                low: line(0.05),
+                inner_low: line(0.25),
+                middle: line(0.5),
+                inner_high: line(0.75),
+                high: line(0.95),
+            }),
+            ..Series::default()
+        }
+    };
+    outputs.iter().enumerate().map(series).collect()
 }

@@ -90,7 +90,7 @@ pub fn filter(args: &FilterArgs) -> Result<u8, Failure> {
     if data.record.sequences().len() > 1 {
         output.add("sequence", Column::Texts(labels));
     }
-    output.numbers("time", times);
+    output.times(&data.clock(), times);
     for (name, [mean, sd]) in fitted.run.problem.model().state_names().iter().zip(columns) {
         output.numbers(format!("{name}_mean"), mean);
         output.numbers(format!("{name}_sd"), sd);
@@ -123,6 +123,6 @@ pub fn smooth(args: &FilterArgs) -> Result<u8, Failure> {
         );
         table.add(&data.sequence_labels[s], &data.time[s], &found.x);
     }
-    table.into_output(data.record.sequences().len() > 1).write(args.out.as_deref())?;
+    table.into_output(data.record.sequences().len() > 1, &data.clock()).write(args.out.as_deref())?;
     Ok(0)
 }

@@ -18,10 +18,12 @@ use gpssm_io::table::{Data, read_record};
 use crate::args::{FitArgs, Verbosity};
 use crate::commands::{dry_run, summary};
 use crate::failure::{Failure, code};
+use crate::fitted::say_notes;
 use crate::journal::Journal;
 use crate::monitor::{Monitor, ProgressMode, clock};
 use crate::output::check_folder;
 use crate::progress::steps;
+use crate::signals::Finishing;
 use crate::table::{Table, number, number_or_dash};
 
 /// Runs the command; the exit code.
@@ -36,10 +38,12 @@ pub fn run(args: &FitArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         let fit = Fit::resume(path, &Longer { draws, ess, budget, threads })?;
         return go(fit, args.verbosity, stop);
     }
-    let (run, data) = read(&run_file(args)?, args.data_file(), args.verbosity.quiet || args.verbosity.json)?;
+    let file = run_file(args)?;
     if args.dry_run {
-        return dry_run::run(&run, &data);
+        return dry_run::run(&file, args);
     }
+    let (run, data) = read(&file, args.data_file(), args.verbosity.quiet || args.verbosity.json)?;
+    say_notes(&data);
     let out = args.out.clone().unwrap_or_else(|| default_out(args));
     check_place(&out)?;
     // Before anything is overwritten.
@@ -52,6 +56,12 @@ pub fn run(args: &FitArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     make_way(&out, args.overwrite, "--resume it, choose another name with -o, or --overwrite it")?;
     let fit = Fit::begin(&out, &run, &data, args.chain_id)?;
     go(fit, args.verbosity, stop)
+}
+
+/// Refuses outputs that hold nothing to learn.
+pub fn check_learnable(data: &Data) -> Result<(), Failure> {
+    let problem = data.nothing_to_learn();
+    problem.map_or(Ok(()), |problem| Err(Failure::input(format!("{}: {problem}", data.source))))
 }
 
 /// The name of the input with another ending, in the current folder.
@@ -152,6 +162,7 @@ pub fn sample(mut fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Res
     let progress_mode = ProgressMode::choose(verbosity.quiet || verbosity.json);
     let monitor = Monitor::new(progress_mode, &settings, fit.n_chains(), stop.clone());
     let began = Instant::now();
+    let finishing = Finishing::begin();
     let sampled = fit.sample(&|progress| monitor.progress(progress));
     monitor.finish();
     let seconds = began.elapsed().as_secs_f64();
@@ -182,6 +193,7 @@ pub fn sample(mut fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Res
     journal.add(&format!("{how} after {}", clock(seconds)));
     // The lock goes with the store.
     drop(fit);
+    drop(finishing);
     if report.ended == Ended::Cancelled {
         eprintln!("stopped; all draws are kept. Continue with: gpssm fit --resume {}", path.display());
     }
@@ -213,9 +225,12 @@ pub fn read(file: &RunFile, data_file: Option<&Path>, quiet: bool) -> Result<(Ru
     let mut config = file.config()?;
     let path = file.data_path(&config, data_file)?;
     if auto::is_asked_for(&config) {
+        let measured = read_record(&path, &config.data.columns().as_measured()).map_err(Failure::input)?;
+        check_learnable(&measured)?;
         (config, _) = choose(file, &config, &path, quiet)?;
     }
     let data = read_record(&path, &config.data.columns()).map_err(Failure::input)?;
+    check_learnable(&data)?;
     Ok((file.resolve(&config, &data)?, data))
 }
 

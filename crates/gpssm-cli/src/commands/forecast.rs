@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpssm_identify::Start;
-use gpssm_io::table::TimeUnit;
+use gpssm_io::table::{Clock, TimeUnit};
 
 use super::simulate::{PathArgs, write_fitted};
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ use crate::progress::steps;
 #[command(after_help = "Examples:
   gpssm forecast run.zarr --steps 12 -o forecast.csv              the 12 rows after the training record
   gpssm forecast run.zarr --inputs next.csv                       a model with inputs: one row for each row of the file
-  gpssm forecast run.zarr --steps 12 --sequence north             continue the sequence 'north'
+  gpssm forecast run.zarr --steps 12 --after north                continue the sequence 'north'
 
 The first row of the table is the row after the last row of the training record, and times go on from there. Each path uses
 one function drawn from the posterior, so the prediction intervals include uncertainty about the dynamics.")]
@@ -31,7 +31,7 @@ pub struct ForecastArgs {
     pub inputs: Option<PathBuf>,
     /// Label of the training sequence to continue [default: the last].
     #[arg(long, value_name = "LABEL")]
-    pub sequence: Option<String>,
+    pub after: Option<String>,
     /// Paths and tables.
     #[command(flatten)]
     pub paths: PathArgs,
@@ -49,7 +49,7 @@ pub fn run(args: &ForecastArgs) -> Result<u8, Failure> {
         [Some(&args.run), args.inputs.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
     args.paths.check(&read)?;
     let fitted = Fitted::open(&args.run, args.draws)?.for_record(&args.record)?;
-    let sequence = number(&fitted.run.sequence_labels, args.sequence.as_deref())?;
+    let sequence = number(&fitted.run.sequence_labels, args.after.as_deref())?;
     let time = Times::new(&fitted, sequence);
     let inputs = inputs(args, &fitted, &time)?;
     let values = fitted.run.problem.n_x() + fitted.run.problem.model().n_y;
@@ -60,7 +60,8 @@ pub fn run(args: &ForecastArgs) -> Result<u8, Failure> {
     let options = args.paths.options(args.draws.seed);
     let found = fitted.model.simulate(inputs, &Start::Last { sequence }, &options, &tell)?;
     drop(progress);
-    write_fitted(&args.paths, &fitted, vec![(fitted.run.sequence_labels[sequence].clone(), times, found)])
+    let done = vec![(fitted.run.sequence_labels[sequence].clone(), times, found)];
+    write_fitted(&args.paths, &fitted, done, &fitted.run.clock())
 }
 
 /// The number of a training sequence; the last one if none is named.
@@ -69,30 +70,36 @@ fn number(labels: &[String], wanted: Option<&str>) -> Result<usize, Failure> {
     let found = labels.iter().position(|label| label == wanted);
     found.ok_or_else(|| {
         let shown: Vec<&str> = labels.iter().take(10).map(String::as_str).collect();
-        let message = format!("--sequence {wanted}: the run has the sequences {}", shown.join(", "));
+        let message = format!("--after {wanted}: the run has the sequences {}", shown.join(", "));
         Failure::input(if labels.len() > 10 { message + ", ..." } else { message })
     })
 }
 
 /// Times of the rows after a training sequence.
 struct Times {
-    first: f64,
-    step: f64,
+    clock: Clock,
+    /// Times of the model's rows.
+    times: Vec<f64>,
+    every: f64,
     /// Rows of the sequence as it was measured.
     n_rows: usize,
 }
 
 impl Times {
     fn new(fitted: &Fitted, sequence: usize) -> Self {
-        let time = &fitted.run.time[sequence];
+        let times = fitted.run.time[sequence].clone();
         let every = fitted.run.data.every.unwrap_or(1) as f64;
-        let step = (time[time.len() - 1] - time[0]) / ((time.len() - 1) as f64 * every);
-        Self { first: time[0], step, n_rows: fitted.model.training.sequences()[sequence].n_rows() }
+        let n_rows = fitted.model.training.sequences()[sequence].n_rows();
+        Self { clock: fitted.run.clock(), times, every, n_rows }
     }
 
     /// The time of row `t`, from 0, after the end.
     fn after(&self, t: usize) -> f64 {
-        self.first + (self.n_rows + t) as f64 * self.step
+        self.clock.after(&self.times, (self.n_rows + t) as f64 / self.every)
+    }
+
+    fn step(&self) -> f64 {
+        self.after(1) - self.after(0)
     }
 }
 
@@ -120,10 +127,14 @@ fn inputs(args: &ForecastArgs, fitted: &Fitted, time: &Times) -> Result<Vec<Vec<
                 );
                 return Err(Failure::input(message));
             };
-            // Dates may be counted in days here and in months in the training record.
-            let timed = args.record.time.is_some() || fitted.run.data.time.is_some();
-            let (found, expected) = (data.time[0][0], time.after(0));
-            if timed && data.time_unit == TimeUnit::Given && (found - expected).abs() > 0.01 * time.step {
+            let timed = fitted.run.data.time.is_some() && data.time_unit != TimeUnit::Rows;
+            let (found, expected) = (data.clock().text(data.time[0][0]), time.clock.text(time.after(0)));
+            let is_off = match (time.clock.seconds(time.after(0)), data.clock().seconds(data.time[0][0])) {
+                (Some(expected), Some(found)) => (found - expected).abs() > 0.25 * time.step(),
+                (None, None) => (data.time[0][0] - time.after(0)).abs() > 0.25 * time.step(),
+                _ => true,
+            };
+            if timed && is_off {
                 return Err(Failure::input(format!(
                     "{}: the first time is {found}, but the row after the training record has the time {expected}; \
                      choose rows with --rows",

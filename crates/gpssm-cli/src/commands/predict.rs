@@ -65,7 +65,8 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
 fn at_points(fitted: &Fitted, file: &Path, target: Target) -> Result<Output, Failure> {
     let model = fitted.run.problem.model();
     let names: Vec<String> = model.state_names().into_iter().chain(model.input_names()).collect();
-    let columns = Columns { y: names.clone(), ..Columns::default() };
+    // Points are no series: their order says nothing.
+    let columns = Columns { y: names.clone(), dt: Some(1.0), ..Columns::default() };
     let data = read_record(file, &columns).map_err(Failure::input)?;
     let mut z = Points::new(names.len());
     for sequence in data.record.sequences() {
@@ -123,7 +124,7 @@ fn ahead(args: &PredictArgs, fitted: &Fitted, k: usize) -> Result<Output, Failur
         table.add(&data.sequence_labels[s], &data.time[s][found.first_row..], &found.y);
         scores.extend(found.log_score);
     }
-    let mut output = table.into_output(data.record.sequences().len() > 1);
+    let mut output = table.into_output(data.record.sequences().len() > 1, &data.clock());
     output.numbers("log_score", scores);
     Ok(output)
 }

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use gpssm::convergence::assess;
 use gpssm_io::fit::LoadedRun;
+use gpssm_io::table::Clock;
+use gpssm_report::chart::TimeTicks;
 use gpssm_report::{Names, ReportInput};
 
 use crate::args::ReportArgs;
@@ -27,11 +29,25 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// What an axis of times shows.
+pub fn time_label(clock: &Clock, times: &[Vec<f64>]) -> String {
+    let all = || times.iter().flatten().copied();
+    let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+    clock.span(low, high).map_or_else(|| "time".into(), |span| format!("time, {span}"))
+}
+
+/// Where an axis of times has its ticks.
+pub fn time_ticks(clock: &Clock) -> TimeTicks {
+    let clock = clock.clone();
+    TimeTicks::new(move |low, high, wanted| clock.ticks(low, high, wanted))
+}
+
 /// Writes the report of a run.
 pub fn write(run: &LoadedRun, out: &Path) -> Result<(), Failure> {
     let found = assess(&run.problem, &run.settings, &run.chains, 0.9);
     let model = run.problem.model();
     let settings = &run.settings;
+    let clock = run.clock();
     let input = ReportInput {
         title: &run.name,
         problem: &run.problem,
@@ -41,7 +57,8 @@ pub fn write(run: &LoadedRun, out: &Path) -> Result<(), Failure> {
             inputs: model.input_names(),
             outputs: model.output_names(),
             sequences: run.sequence_labels.clone(),
-            time_label: "time".into(),
+            time_label: time_label(&clock, &run.time),
+            time_ticks: time_ticks(&clock),
             times: run.time.clone(),
         },
         verdict: Some(&found.verdict),

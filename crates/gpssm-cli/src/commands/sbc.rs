@@ -17,6 +17,7 @@ use crate::args::Verbosity;
 use crate::failure::{Failure, code};
 use crate::output::check_folder;
 use crate::progress::steps;
+use crate::signals::Finishing;
 use crate::table::{Table, number_or_dash};
 
 /// Ranks with a smaller p-value are called uneven.
@@ -118,7 +119,10 @@ pub fn run(args: &SbcArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         Ok(())
     };
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into));
+    // Runs under way are short and end with their sweep; the folder keeps those that are done.
+    let finishing = Finishing::begin();
     let finished = sbc.run_all(&left, threads, stop, &done)?;
+    drop(finishing);
     drop(progress);
     let runs: Vec<SbcRun> = runs.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect();
     if !finished {

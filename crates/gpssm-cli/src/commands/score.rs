@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use gpssm::Sequence;
 use gpssm::posterior::OnlineOptions;
+use gpssm_identify::pooled::Part;
 use gpssm_identify::score::Scores;
-use gpssm_identify::{Calibration, ScoreOptions, ScoreReport, ScoreTask};
+use gpssm_identify::{Calibration, ScoreOptions, ScoreReport, ScoreTask, pooled};
 use gpssm_io::table::Data;
 use serde_json::json;
 
@@ -59,9 +61,11 @@ pub struct ScoreArgs {
 pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
     let fitted = Fitted::open(&args.run, args.draws)?.for_record(&args.record)?;
     let data = fitted.measured(&args.file, &args.record)?;
-    let sequence = single(&data)?;
     check_room("--paths", args.paths, data.n_rows * data.outputs.len())?;
     let after = args.after_training.then(|| fitted.run.problem.sequences().len() - 1);
+    if after.is_some() {
+        single(&data)?;
+    }
     let options = ScoreOptions {
         task: args.horizon.map_or(ScoreTask::Simulation, ScoreTask::Ahead),
         n_init: args.n_init,
@@ -71,36 +75,106 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
         raw: args.raw,
         ..ScoreOptions::default()
     };
-    let n_init = fitted.model.n_init(&options, sequence.n_rows());
     let progress = steps("score");
-    let report = fitted.model.score(sequence, &options, &|done, of| progress.tell(done, of))?;
+    let sequences = data.record.sequences();
+    let n_init: Vec<usize> = sequences.iter().map(|s| fitted.model.n_init(&options, s.n_rows())).collect();
+    let mut reports = Vec::new();
+    for (i, sequence) in sequences.iter().enumerate() {
+        let tell = |done: usize, of: usize| progress.tell(i * of + done, sequences.len() * of);
+        reports.push(fitted.model.score(sequence, &options, &tell)?);
+    }
     drop(progress);
+    let report = together(&fitted, &options, &reports, sequences, &n_init);
     warn(&report.warnings);
     let calibration = if args.raw { Calibration::default() } else { fitted.model.calibration };
     if args.json {
-        println!(
-            "{:#}",
-            json!({ "n_init": n_init, "horizon": args.horizon, "calibration": calibration, "report": report })
-        );
-    } else {
-        let what = match options.task {
-            ScoreTask::Ahead(k) => format!("{k}-step-ahead predictions"),
-            ScoreTask::Simulation if after.is_some() => "free run from the end of the training record".into(),
-            ScoreTask::Simulation if n_init == 0 => "free run from p(x_0)".into(),
-            ScoreTask::Simulation => format!("free run from the state after {n_init} rows"),
-        };
-        println!("{what}, {} rows of {}", sequence.n_rows() - n_init, data.source);
-        if let Some(words) = calibration.describe().filter(|_| options.task == ScoreTask::Simulation) {
-            println!("{words}; the log score is that of a Gaussian as wide as they are");
+        let by_sequence: Vec<_> = data.sequence_labels.iter().zip(&reports).collect();
+        let mut json = json!({ "n_init": n_init[0], "horizon": args.horizon, "calibration": calibration, "report": report });
+        if sequences.len() > 1 {
+            json["sequences"] = json!(by_sequence);
         }
-        println!();
-        print!("{}", table(&report, &data.outputs));
+        println!("{json:#}");
+        return Ok(0);
     }
+    let rows = match n_init.iter().all(|n| *n == n_init[0]) {
+        true => n_init[0].to_string(),
+        false => format!("{} or more", n_init.iter().min().copied().unwrap_or(0)),
+    };
+    let what = match options.task {
+        ScoreTask::Ahead(k) => format!("{k}-step-ahead predictions"),
+        ScoreTask::Simulation if after.is_some() => "free run from the end of the training record".into(),
+        ScoreTask::Simulation if n_init.iter().all(|n| *n == 0) => "free run from p(x_0)".into(),
+        ScoreTask::Simulation => format!("free run from the state after {rows} rows"),
+    };
+    let n_scored: usize = sequences.iter().zip(&n_init).map(|(s, n)| s.n_rows() - n).sum();
+    let each =
+        if sequences.len() > 1 { format!(" in {} sequences, each", sequences.len()) } else { String::new() };
+    println!("{what}{each}, {n_scored} rows of {}", data.source);
+    if let Some(words) = calibration.describe().filter(|_| options.task == ScoreTask::Simulation) {
+        println!("{words}; the log score is that of a Gaussian as wide as they are");
+    }
+    println!();
+    print!("{}", table(&report, &data.outputs));
+    print!("{}", by_sequence(&data.sequence_labels, &reports, &data.outputs));
     Ok(0)
 }
 
+/// One report of all sequences.
+pub fn together(
+    fitted: &Fitted,
+    options: &ScoreOptions,
+    reports: &[ScoreReport],
+    sequences: &[Sequence],
+    n_init: &[usize],
+) -> ScoreReport {
+    if let [only] = reports {
+        return only.clone();
+    }
+    // Predictions ahead are made for the rows of the model.
+    let seen: Vec<Sequence> = match options.task {
+        ScoreTask::Simulation => sequences.to_vec(),
+        ScoreTask::Ahead(_) => sequences.iter().filter_map(|s| fitted.model.rows(s).ok()).collect(),
+    };
+    let from = |n: usize| match options.task {
+        ScoreTask::Simulation => n,
+        ScoreTask::Ahead(k) => n.div_ceil(fitted.model.layout.every).max(k),
+    };
+    let parts: Vec<Part> = reports
+        .iter()
+        .zip(&seen)
+        .zip(n_init)
+        .map(|((report, sequence), n)| Part { report, sequence, from: from(*n) })
+        .collect();
+    pooled(&parts)
+}
+
+/// The model on each sequence, where there are several.
+pub fn by_sequence(labels: &[String], reports: &[ScoreReport], outputs: &[String]) -> String {
+    if reports.len() < 2 {
+        return String::new();
+    }
+    let mut text = String::from("\n");
+    for (k, output) in outputs.iter().enumerate() {
+        let head = format!("{output}, the model by sequence");
+        let mut table = Table::new(&[&head, "RMSE", "fit %", "CRPS", "in 90 %"]);
+        for (label, report) in labels.iter().zip(reports) {
+            let found = &report.scores[0].outputs[k];
+            let inside = found.coverage.iter().find(|coverage| coverage.level == 0.9);
+            table.push(vec![
+                label.clone(),
+                number(found.rmse),
+                found.fit.map_or_else(|| "-".into(), |fit| format!("{fit:.1}")),
+                number(found.crps),
+                inside.map_or_else(|| "-".into(), |coverage| format!("{:.0} %", 100.0 * coverage.share)),
+            ]);
+        }
+        text += &table.render();
+    }
+    text
+}
+
 /// The only sequence of a record.
-pub fn single(data: &Data) -> Result<&gpssm::Sequence, Failure> {
+pub fn single(data: &Data) -> Result<&Sequence, Failure> {
     match data.record.sequences() {
         [sequence] => Ok(sequence),
         several => Err(Failure::input(format!(

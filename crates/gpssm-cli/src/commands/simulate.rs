@@ -7,6 +7,7 @@ use gpssm::posterior::{OnlineOptions, SimulateOptions, Simulation, simulate_prio
 use gpssm::{Sequence, prepare};
 use gpssm_identify::{FreeRunOptions, Start};
 use gpssm_io::config::RunFile;
+use gpssm_io::table::Clock;
 
 use crate::commands::fit;
 use crate::failure::Failure;
@@ -37,9 +38,10 @@ pub struct SimulateArgs {
     /// Number of rows to simulate, for a model without inputs; the first is the initial state.
     #[arg(long, value_name = "N", conflicts_with = "inputs")]
     pub steps: Option<usize>,
-    /// Initial state: model (its p(x_0)), last (the end of the training record), or numbers separated by commas.
-    #[arg(long, default_value = "model", allow_hyphen_values = true)]
-    pub initial: String,
+    /// Initial state: model (its p(x_0)), last (the end of the training record), or numbers separated by commas [default:
+    /// model].
+    #[arg(long, allow_hyphen_values = true)]
+    pub initial: Option<String>,
     /// Infer the initial state from the outputs of the first N rows.
     #[arg(long, value_name = "N", conflicts_with = "initial")]
     pub n_init: Option<usize>,
@@ -117,22 +119,35 @@ pub fn run(args: &SimulateArgs) -> Result<u8, Failure> {
     }
 }
 
+/// Where the paths begin. p(x_0) of the model is wide and may lie far from the data, so it is said where nobody asked for it.
+fn start(args: &SimulateArgs, fitted: &Fitted) -> Result<Start, Failure> {
+    if let Some(n_init) = args.n_init {
+        return Ok(Start::Outputs { n_init });
+    }
+    if let Some(initial) = &args.initial {
+        return Ok(fitted.initial(initial)?.into());
+    }
+    eprintln!(
+        "note: paths begin anywhere in p(x_0) of the model, which is wide; --n-init N infers the initial state from the first \
+         N outputs of the file, --initial last begins at the end of the training record"
+    );
+    Ok(fitted.initial("model")?.into())
+}
+
 /// A record to run free over, with its label and times.
 pub type Labelled<T> = (String, Vec<f64>, T);
 
 fn posterior(args: &SimulateArgs, run: &Path, options: &FreeRunOptions) -> Result<u8, Failure> {
     let fitted = Fitted::open(run, args.draws)?.for_record(&args.record)?;
-    let start = match args.n_init {
-        Some(n_init) => Start::Outputs { n_init },
-        None => fitted.initial(&args.initial)?.into(),
-    };
+    let start = start(args, &fitted)?;
     let mut done = Vec::new();
-    for (label, time, sequence) in records(args, &fitted)? {
+    let (records, clock) = records(args, &fitted)?;
+    for (label, time, sequence) in records {
         let progress = steps("simulate");
         let tell = |done: usize, of: usize| progress.tell(done, of);
         done.push((label, time, fitted.model.free_run(&sequence, &start, options, &tell)?));
     }
-    write_fitted(&args.paths, &fitted, done)
+    write_fitted(&args.paths, &fitted, done, &clock)
 }
 
 /// Writes the runs of a fitted model and says how they were calibrated.
@@ -140,16 +155,17 @@ pub fn write_fitted(
     args: &PathArgs,
     fitted: &Fitted,
     done: Vec<Labelled<Simulation>>,
+    clock: &Clock,
 ) -> Result<u8, Failure> {
     if let Some(words) = fitted.model.calibration.describe().filter(|_| !args.raw) {
         eprintln!("{words}");
     }
     let model = fitted.run.problem.model();
-    write(args, model.state_names(), model.output_names(), done)
+    write(args, model.state_names(), model.output_names(), done, clock)
 }
 
 /// What is run free over: a record of outputs and inputs, inputs alone, or rows without either.
-fn records(args: &SimulateArgs, fitted: &Fitted) -> Result<Vec<Labelled<Sequence>>, Failure> {
+fn records(args: &SimulateArgs, fitted: &Fitted) -> Result<(Vec<Labelled<Sequence>>, Clock), Failure> {
     let n_u = fitted.model.n_u();
     let values = fitted.run.problem.n_x() + fitted.run.problem.model().n_y;
     match (&args.inputs, args.n_init, args.steps) {
@@ -162,7 +178,8 @@ fn records(args: &SimulateArgs, fitted: &Fitted) -> Result<Vec<Labelled<Sequence
                 return Err(Failure::input(message));
             }
             let labels = data.sequence_labels.iter().cloned().zip(data.time.iter().cloned());
-            Ok(labels.zip(sequences).map(|((label, time), s)| (label, time, s.clone())).collect())
+            let records = labels.zip(sequences).map(|((label, time), s)| (label, time, s.clone())).collect();
+            Ok((records, data.clock()))
         }
         (None, Some(_), _) => Err(Failure::input("--n-init needs --inputs with a record of outputs")),
         (Some(_), None, _) if n_u == 0 => {
@@ -177,12 +194,13 @@ fn records(args: &SimulateArgs, fitted: &Fitted) -> Result<Vec<Labelled<Sequence
                 let (label, time) = (data.sequence_labels[s].clone(), data.time[s].clone());
                 records.push((label, time, fitted.model.inputs(u)?));
             }
-            Ok(records)
+            Ok((records, data.clock()))
         }
         (None, None, Some(steps)) if n_u == 0 => {
             check_room("--steps", steps, args.paths.paths.max(1).saturating_mul(values))?;
             let time = (0..steps).map(|t| t as f64).collect();
-            Ok(vec![("1".to_owned(), time, fitted.model.inputs(vec![Vec::new(); steps])?)])
+            let record = ("1".to_owned(), time, fitted.model.inputs(vec![Vec::new(); steps])?);
+            Ok((vec![record], Clock::default()))
         }
         (None, None, _) => {
             Err(Failure::input(format!("--inputs: the model has {n_u} inputs, which must be given")))
@@ -202,7 +220,7 @@ fn prior(args: &SimulateArgs, model: &Path, options: &SimulateOptions) -> Result
         done.push((data.sequence_labels[s].clone(), data.time[s].clone(), found));
     }
     let model = problem.model();
-    write(&args.paths, model.state_names(), model.output_names(), done)
+    write(&args.paths, model.state_names(), model.output_names(), done, &data.clock())
 }
 
 fn write(
@@ -210,6 +228,7 @@ fn write(
     states: Vec<String>,
     outputs: Vec<String>,
     done: Vec<Labelled<Simulation>>,
+    clock: &Clock,
 ) -> Result<u8, Failure> {
     let several = done.len() > 1;
     let names: Vec<String> =
@@ -224,9 +243,9 @@ fn write(
         }
     }
     if let Some(path) = &args.samples {
-        samples.into_output(&outputs, &states, several).write(Some(path))?;
+        samples.into_output(&outputs, &states, several, clock).write(Some(path))?;
     }
-    table.into_output(several).write(args.out.as_deref())?;
+    table.into_output(several, clock).write(args.out.as_deref())?;
     Ok(0)
 }
 
@@ -260,14 +279,14 @@ impl Samples {
         }
     }
 
-    fn into_output(self, outputs: &[String], states: &[String], several: bool) -> Output {
+    fn into_output(self, outputs: &[String], states: &[String], several: bool, clock: &Clock) -> Output {
         let mut output = Output::default();
         if several {
             output.add("sequence", Column::Texts(self.sequence));
         }
         output.add("path", Column::Integers(self.path));
         output.add("draw", Column::Integers(self.draw));
-        output.numbers("time", self.time);
+        output.times(clock, self.time);
         let names = outputs.iter().cloned().chain(states.iter().map(|x| format!("state_{x}")));
         for (name, values) in names.zip(self.values) {
             output.numbers(name, values);

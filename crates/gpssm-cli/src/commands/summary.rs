@@ -31,7 +31,9 @@ fn with_wording<T>(run: &LoadedRun, tell: impl FnOnce(&Wording) -> T) -> T {
         None => "--budget 10m".to_owned(),
     };
     let resume = format!("gpssm fit --resume {} {more}", run.path.display());
-    tell(&Wording { time: &run.time, sequences: &run.sequence_labels, resume: &resume })
+    let clock = run.clock();
+    let clock = |time: f64| clock.text(time);
+    tell(&Wording { time: &run.time, clock: &clock, sequences: &run.sequence_labels, resume: &resume })
 }
 
 /// Warnings, one line each.

@@ -43,7 +43,7 @@ pub(super) fn candidates(given: &Given, record: &Record, notes: &mut Vec<String>
     let delays = if at_once { vec![1, 0] } else { vec![delay] };
     let thinnings = if given.thinned { Vec::new() } else { screen::thinnings(record) };
     if let Some(last) = thinnings.last() {
-        notes.push(format!("outputs change little between rows: thinning up to every {last}th row is tried"));
+        notes.push(format!("outputs change little between rows: thinning up to one row in {last} is tried"));
     }
     let kernels = match &given.kernel {
         Some(kernel) => vec![Kernel::Given(kernel.clone())],

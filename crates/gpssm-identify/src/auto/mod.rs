@@ -254,7 +254,7 @@ pub fn choose(given: &Given, record: &Record, on_progress: &(dyn Fn(usize, usize
     }
     if winner.candidate.layout.every > 1 {
         choice.notes.push(format!(
-            "the record is sampled fast: the model uses every {}th row, which gave better free runs",
+            "the record is sampled fast: the model uses one row in {}, which gave better free runs",
             winner.candidate.layout.every
         ));
     }

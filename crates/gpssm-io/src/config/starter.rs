@@ -7,64 +7,64 @@ use gpssm::kernel::KERNELS;
 use gpssm::sensor::family::FAMILIES;
 
 use crate::suggest::one_line;
-use crate::table::{Columns, Data, DataError, DataProblem, numeric_columns, read_header, read_record};
+use crate::table::{
+    Columns, Data, DataError, DataProblem, NumericColumn, is_sequence_name, is_time_name, numeric_columns,
+    read_header, read_record,
+};
 
 /// Beyond so many rows the exact Gaussian process is slow.
 const MANY_ROWS: usize = 1_000;
 
-const TIMES: [&str; 14] = [
-    "t",
-    "time",
-    "date",
-    "datetime",
-    "timestamp",
-    "year",
-    "month",
-    "week",
-    "day",
-    "hour",
-    "minute",
-    "second",
-    "seconds",
-    "time_s",
+/// Words in the names of inputs: what a person or a controller sets.
+const SET: [&str; 24] = [
+    "input",
+    "valve",
+    "pump",
+    "voltage",
+    "volt",
+    "heater",
+    "heating",
+    "power",
+    "command",
+    "cmd",
+    "control",
+    "setpoint",
+    "actuator",
+    "drive",
+    "throttle",
+    "pwm",
+    "duty",
+    "force",
+    "torque",
+    "dose",
+    "feed",
+    "gas",
+    "reference",
+    "steering",
 ];
-const SEQUENCES: [&str; 9] =
-    ["seq", "sequence", "run", "series", "trial", "experiment", "episode", "record", "id"];
+/// An input often moves between few levels.
+const FEW_LEVELS: usize = 12;
 
-/// Guesses which columns are what, from their names and from what can be read.
+/// Guesses which columns are what, from their names and from what can be read; outputs and inputs that are given stay.
 ///
-/// Outputs are called y, y1, ..., out, output; without such names they are all other columns of numbers. A
-/// column of times that cannot serve as one (repeated years, irregular steps) is left out.
-pub fn guess_columns(path: &Path) -> Result<(Columns, Data), DataError> {
+/// Outputs are called y, y1, ..., out, output, and inputs u, u1, ..., in, input. Without such names, inputs are columns named
+/// after what people set (valve, voltage, ...) or with few levels and no missing value, and outputs are all others. A column
+/// of times that cannot serve as one is left out.
+pub fn guess_columns(path: &Path, y: &[String], u: &[String]) -> Result<(Columns, Data), DataError> {
     let header = read_header(path)?;
     let numeric = numeric_columns(path)?;
-    let named = |wanted: &[&str]| {
-        let is = |name: &&String| wanted.iter().any(|wanted| name.eq_ignore_ascii_case(wanted));
-        header.columns.iter().find(is).cloned()
-    };
-    let numbered = |letters: &[&str]| -> Vec<String> {
-        let is = |name: &str| {
-            let lower = name.to_lowercase();
-            let rest = letters.iter().find_map(|letters| lower.strip_prefix(letters).map(str::to_owned));
-            rest.is_some_and(|rest| rest.trim_start_matches('_').bytes().all(|b| b.is_ascii_digit()))
-        };
-        header.columns.iter().filter(|name| is(name)).cloned().collect()
-    };
-    let mut columns = Columns {
-        y: numbered(&["y", "output", "out"]),
-        u: numbered(&["u", "input", "in"]),
-        time: named(&TIMES),
-        sequence: named(&SEQUENCES),
-        ..Columns::default()
-    };
-    if columns.y.is_empty() {
-        let taken = |name: &String| {
-            columns.u.contains(name)
-                || columns.sequence.as_ref() == Some(name)
-                || TIMES.iter().any(|time| name.eq_ignore_ascii_case(time))
-        };
-        columns.y = numeric.into_iter().filter(|name| !name.is_empty() && !taken(name)).collect();
-    }
+    let free = |name: &&String| !name.is_empty() && !y.contains(name) && !u.contains(name);
+    let find = |is: &dyn Fn(&str) -> bool| header.columns.iter().filter(free).find(|name| is(name)).cloned();
+    let time = find(&is_time_name);
+    let sequence = find(&is_sequence_name);
+    let others: Vec<&NumericColumn> = numeric
+        .iter()
+        .filter(|column| free(&&column.name) && Some(&column.name) != time.as_ref())
+        .filter(|column| Some(&column.name) != sequence.as_ref() && !is_calendar(&column.name))
+        .collect();
+    let (own_y, own_u) = guess_roles(&others, y.is_empty(), u.is_empty());
+    let or = |given: &[String], guessed: Vec<String>| if given.is_empty() { guessed } else { given.to_vec() };
+    let mut columns = Columns { y: or(y, own_y), u: or(u, own_u), time, sequence, ..Columns::default() };
     if columns.y.is_empty() {
         return Err(DataError {
             file: header.file.clone(),
@@ -77,10 +77,54 @@ pub fn guess_columns(path: &Path) -> Result<(Columns, Data), DataError> {
         Ok(data) => Ok((columns, data)),
         Err(error) if error.column.is_some() && error.column == columns.time => {
             columns.time = None;
+            // Rows are taken as equally spaced; the file says so to whoever reads it.
+            columns.dt = Some(1.0);
             read_record(path, &columns).map(|data| (columns, data))
         }
         Err(error) => Err(error),
     }
+}
+
+/// Parts of a date or clock, which come again and again.
+fn is_calendar(name: &str) -> bool {
+    ["month", "week", "day", "hour", "minute", "second"].iter().any(|part| name.eq_ignore_ascii_case(part))
+}
+
+/// Names of outputs and inputs among the columns that nobody has named.
+fn guess_roles(columns: &[&NumericColumn], guess_y: bool, guess_u: bool) -> (Vec<String>, Vec<String>) {
+    let numbered = |name: &str, letters: &[&str]| {
+        let lower = name.split(['[', '(']).next().unwrap_or_default().trim().to_lowercase();
+        let rest = letters.iter().find_map(|letters| lower.strip_prefix(letters).map(str::to_owned));
+        rest.is_some_and(|rest| rest.trim_start_matches('_').bytes().all(|b| b.is_ascii_digit()))
+    };
+    let named = |letters: &[&str]| -> Vec<String> {
+        columns
+            .iter()
+            .filter(|column| numbered(&column.name, letters))
+            .map(|column| column.name.clone())
+            .collect()
+    };
+    let (mut y, mut u) = (named(&["y", "output", "out"]), named(&["u", "input", "in"]));
+    let is_set = |column: &NumericColumn| {
+        let name = column.name.to_lowercase();
+        let mut words = name.split(|c: char| !c.is_alphabetic());
+        let named = words.any(|word| SET.contains(&word));
+        named || (column.levels <= FEW_LEVELS && column.n >= 5 * column.levels && column.missing == 0)
+    };
+    if y.is_empty() && guess_y {
+        let rest = columns.iter().filter(|column| !u.contains(&column.name));
+        let (set, free): (Vec<_>, Vec<_>) =
+            rest.partition(|column| u.is_empty() && guess_u && is_set(column));
+        let name = |column: &&&NumericColumn| column.name.clone();
+        // Something must be an output.
+        let (free, set) = if free.is_empty() { (set, free) } else { (free, set) };
+        y = free.iter().map(name).collect();
+        u.extend(set.iter().map(name));
+    } else if u.is_empty() && guess_u && !guess_y {
+        // Outputs are given: the other columns are what may act on them.
+        u = columns.iter().filter(|column| is_set(column)).map(|column| column.name.clone()).collect();
+    }
+    (y, u)
 }
 
 /// A run file that fits as it is, with all main keys explained.
@@ -100,11 +144,16 @@ pub fn starter(columns: &Columns, data: &Data) -> String {
     let mut line = |setting: String, comment: &str| lines.push((setting, comment.to_owned()));
     line("[data]".into(), "");
     line(format!("file = {}", text(&data.source)), "relative to this file");
-    line(format!("y = {}", names(&columns.y)), "outputs; a blank field is a missing value");
-    line(format!("u = {}", names(&columns.u)), "inputs, known in every row");
-    line(optional("time", &columns.time, "t"), "times with equal steps, numbers or dates");
-    if columns.time.is_none() {
-        line("# dt = 1.0".into(), "or the sampling time");
+    line(format!("y = {}", names(&columns.y)), "outputs: check this guess; a blank field is a missing value");
+    line(format!("u = {}", names(&columns.u)), "inputs, known in every row: check this guess, too");
+    line(
+        optional("time", &columns.time, "t"),
+        "times, numbers or dates; gaps become rows with missing outputs",
+    );
+    match (&columns.time, columns.dt) {
+        (Some(_), _) => {}
+        (None, Some(dt)) => line(format!("dt = {dt:?}"), "sampling time: rows are taken as equally spaced"),
+        (None, None) => line("# dt = 1.0".into(), "or the sampling time"),
     }
     line(optional("sequence", &columns.sequence, "seq"), "labels independent sequences");
     line("# rows = [1, 100]".into(), "first and last row, from 1");

@@ -72,7 +72,7 @@ pub enum DataProblem {
     },
     /// There is no such column.
     #[error("there is no column '{}'{} (columns: {})",
-        one_line(.name), did_you_mean(.name, .there.iter().map(String::as_str)), list(.there.iter().map(String::as_str)))]
+        one_line(.name), meant(.name, .there), list(.there.iter().map(String::as_str)))]
     UnknownColumn {
         /// The name asked for.
         name: String,
@@ -99,24 +99,47 @@ pub enum DataProblem {
     },
     /// A row has too few or too many fields.
     #[error("{found} fields, but the header names {expected}{}",
-        if found > expected { " (decimal commas? numbers need a decimal point)" } else { "" })]
+        if found > expected { " (decimal commas? separate columns with semicolons, or write decimal points)" } else { "" })]
     Ragged {
         /// Fields in this row.
         found: usize,
         /// Columns of the header.
         expected: usize,
     },
-    /// 1,5.
-    #[error("'{}' has a decimal comma: write numbers with a decimal point", one_line(.text))]
-    DecimalComma {
+    /// 1,5: a number only in another style than that of programs.
+    #[error("'{}' is not written like the other numbers of the file", one_line(.text))]
+    Marks {
+        /// What stands there.
+        text: String,
+    },
+    /// 1,234.
+    #[error("'{}' may be a decimal number or one in thousands: write numbers with a decimal point and without separators of thousands", one_line(.text))]
+    ThousandOrDecimal {
+        /// What stands there.
+        text: String,
+    },
+    /// 1,5 and 1.5 in one file.
+    #[error("'{}' has a decimal comma, but '{}' a decimal point: write all numbers with a decimal point", one_line(.comma), one_line(.point))]
+    CommaAndPoint {
+        /// A number with a comma.
+        comma: String,
+        /// One with a point.
+        point: String,
+    },
+    /// 03/04/2024.
+    #[error("'{}' may have the day or the month first: write dates such as 2024-01-31", one_line(.text))]
+    DayOrMonth {
         /// What stands there.
         text: String,
     },
     /// Text.
-    #[error("'{}' is not a number (leave missing outputs blank, or write NA)", one_line(.text))]
+    #[error("'{}' is not a number ({})", one_line(.text),
+        if *.has_unit { "write the number alone, and its unit in the header" } else { "leave missing outputs blank, or write NA" })]
     NotANumber {
         /// What stands there.
         text: String,
+        /// Whether a number stands before the text.
+        has_unit: bool,
     },
     /// Infinite, or beyond the range of 64-bit floats.
     #[error("'{}' is not a finite number", one_line(.text))]
@@ -151,6 +174,37 @@ pub enum DataProblem {
         /// number or date.
         before: &'static str,
     },
+    /// Time zones in some rows only.
+    #[error("'{}': some time stamps have a time zone and some have none: write all with the zone, or all without", one_line(.text))]
+    MixedZones {
+        /// What stands there.
+        text: String,
+    },
+    /// Clocks go back.
+    #[error("the time {} is not after the one before, as where daylight saving ends: write times in UTC, or with their offset (such as 2024-10-27T02:00:00+01:00)", one_line(.time))]
+    ClocksBack {
+        /// The time.
+        time: String,
+    },
+    /// Clocks go forward.
+    #[error("an hour is missing before {}, as where daylight saving begins: write times in UTC, or with their offset (such as 2024-03-31T03:00:00+02:00)", one_line(.time))]
+    ClocksForward {
+        /// The time.
+        time: String,
+    },
+    /// Labels of runs that nobody named.
+    #[error("this column labels {runs} runs, which must not be joined: add --sequence {} (or choose one with --rows)", quoted(.column))]
+    JoinedRuns {
+        /// How many.
+        runs: usize,
+        /// The column.
+        column: String,
+    },
+    /// Times that nobody named begin again.
+    #[error(
+        "the time goes back here: if a new run begins, name the column that labels the runs with --sequence (or choose one with --rows); if rows are equally spaced all the same, say so with --dt"
+    )]
+    TimeRestarts,
     /// A blank line in a file with one column: a missing value, or a stray line?
     #[error("a blank line: write NA if a value is missing, or take the line out")]
     BlankLine,
@@ -168,29 +222,48 @@ pub enum DataProblem {
         /// The time in the row before.
         before: String,
     },
-    /// A step of another length.
-    #[error("the time step is {step}, but {usual} elsewhere: {}", step_advice(*.missing_rows))]
+    /// Stamps that are on no grid.
+    #[error("the time step is {step}, but {usual} elsewhere: {}", grid_advice(.finest, *.stamps))]
     IrregularStep {
         /// This step.
-        step: f64,
+        step: String,
         /// The usual step.
-        usual: f64,
-        /// Rows that are missing, if the step is a multiple of the usual one.
-        missing_rows: Option<u64>,
+        usual: String,
+        /// The finest common grid, if there is one, and its rows.
+        finest: Option<(String, usize)>,
+        /// Stamps that there are.
+        stamps: usize,
+    },
+    /// A gap of more rows than are made up.
+    #[error(
+        "{rows} rows are missing before this one, beside {stamps} rows with a time: make two runs of it (--sequence), or choose one with --rows"
+    )]
+    LongGap {
+        /// Missing rows.
+        rows: usize,
+        /// Stamps that there are.
+        stamps: usize,
+    },
+    /// A stamp beside the grid that was asked for.
+    #[error(
+        "the time {time} is not on the grid of {step} (--dt) that begins with the first row: give a finer --dt, or resample the data"
+    )]
+    OffGrid {
+        /// The time.
+        time: String,
+        /// The step.
+        step: String,
     },
     /// Sequences with different steps.
-    #[error("the time step of sequence '{}' is {step}, that of the first {first}: all must be the same", one_line(.label))]
+    #[error("the time step of sequence '{}' is {step}, that of the first is {first}: all must be the same", one_line(.label))]
     DifferentSteps {
         /// The sequence.
         label: String,
         /// Its step.
-        step: f64,
+        step: String,
         /// That of the first sequence.
-        first: f64,
+        first: String,
     },
-    /// One sequence has a row a month, another one has not.
-    #[error("other sequences step by months, this one does not")]
-    NotMonths,
     /// A sequence that is in pieces.
     #[error("sequence '{}' goes on here after another one: rows of one sequence must stand together", one_line(.label))]
     SplitSequence {
@@ -232,9 +305,6 @@ pub enum DataProblem {
     /// A sampling time that is none.
     #[error("the sampling time dt = {0} must be a positive number")]
     BadStep(f64),
-    /// Both a column and a sampling time.
-    #[error("give either a column of times or the sampling time dt, not both")]
-    TimeAndStep,
     /// What the engine says.
     #[error("{0}")]
     Other(String),
@@ -244,15 +314,43 @@ fn sequences_advice() -> &'static str {
     " (if the file holds several sequences, name the column that tells them apart with --sequence)"
 }
 
-fn step_advice(missing_rows: Option<u64>) -> String {
-    match missing_rows {
-        Some(1) => "one row is missing before this one; put it in, with blank outputs".to_owned(),
-        Some(n) => format!("{n} rows are missing before this one; put them in, with blank outputs"),
-        None => "the model needs equal steps; resample the data first".to_owned(),
+fn grid_advice(finest: &Option<(String, usize)>, stamps: usize) -> String {
+    match finest {
+        Some((step, rows)) => format!(
+            "the finest common grid, {step}, would have {rows} rows for {stamps} stamps; resample the data, or give a grid with --dt"
+        ),
+        None => {
+            "there is no common grid; resample the data to equal steps, or give a grid with --dt".to_owned()
+        }
     }
 }
 
+/// What was meant by a name that is not there.
+fn meant(name: &str, there: &[String]) -> String {
+    if let [only] = there
+        && only.contains(' ')
+    {
+        return "; columns seem to be separated by blanks: separate them with commas".to_owned();
+    }
+    // A name without its unit.
+    let mut longer = there.iter().filter(|other| {
+        let rest = other.strip_prefix(name).unwrap_or_default().trim_start();
+        rest.starts_with(['[', '(', '/', '_', ','])
+    });
+    match (longer.next(), longer.next()) {
+        (Some(only), None) => format!("; did you mean '{}'?", one_line(only)),
+        _ => did_you_mean(name, there.iter().map(String::as_str)),
+    }
+}
+
+/// A word of a command line.
+fn quoted(word: &str) -> String {
+    let plain = word.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
+    if plain { one_line(word) } else { format!("'{}'", one_line(word)) }
+}
+
 /// Errors of one file.
+#[derive(Clone, Copy)]
 pub(super) struct Blame<'a> {
     pub(super) file: &'a str,
 }

@@ -15,25 +15,30 @@ pub struct TableHeader {
     pub file: String,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// `,`, `;` or a tab.
+    /// `,`, `;`, `|` or a tab.
     pub delimiter: u8,
 }
 
 /// A file that was opened and whose header was read.
 pub(super) struct Table {
     pub(super) header: TableHeader,
+    /// What was unusual about the beginning.
+    pub(super) notes: Vec<String>,
     rows: Rows<std::io::Chain<Cursor<Vec<u8>>, File>>,
 }
 
 const BUFFER: usize = 1 << 17;
+/// Lines among which the header is looked for.
+const MOST_LINES: usize = 100;
 
 /// Reads the names of the columns.
 pub fn read_header(path: &Path) -> Result<TableHeader, DataError> {
-    Table::open(path).map(|table| table.header)
+    Table::open(path, &[]).map(|table| table.header)
 }
 
 impl Table {
-    pub(super) fn open(path: &Path) -> Result<Self, DataError> {
+    /// Opens a file. The header is the first line, or the first that has all the names that are wanted.
+    pub(super) fn open(path: &Path, wanted: &[&str]) -> Result<Self, DataError> {
         let file_name = path.display().to_string();
         let blame = Blame { file: &file_name };
         let mut file = File::open(path).map_err(|error| blame.file(unreadable(&error)))?;
@@ -47,15 +52,20 @@ impl Table {
         if start.starts_with(b"\xef\xbb\xbf") {
             start.drain(..3);
         }
-        let delimiter = delimiter(&start);
+        let place = find_header(&start, wanted);
+        start.drain(..place.from);
         let reader = BufReader::with_capacity(BUFFER, Cursor::new(start).chain(file));
-        let mut rows = Rows::new(reader, delimiter);
+        let mut rows = Rows::new(reader, place.delimiter, place.lines);
         let columns = match rows.next() {
             Ok(Some(first)) => names(&first).map_err(|problem| blame.line(first.line, problem))?,
             Ok(None) => return Err(blame.file(DataProblem::Empty)),
             Err((line, problem)) => return Err(blame.line(line, problem)),
         };
-        Ok(Self { header: TableHeader { file: file_name, columns, delimiter }, rows })
+        let notes = place.skipped.then(|| {
+            format!("the header was found in line {}; the lines above it were skipped", place.lines + 1)
+        });
+        let header = TableHeader { file: file_name, columns, delimiter: place.delimiter };
+        Ok(Self { header, notes: notes.into_iter().collect(), rows })
     }
 
     /// The next row below the header.
@@ -65,12 +75,66 @@ impl Table {
     }
 }
 
+/// Where the header begins.
+struct Place {
+    from: usize,
+    /// Lines before it.
+    lines: u64,
+    delimiter: u8,
+    /// Whether these lines hold anything that is worth saying.
+    skipped: bool,
+}
+
+/// Looks for the header: the first line, or the first that has all wanted names.
+fn find_header(start: &[u8], wanted: &[&str]) -> Place {
+    let (mut at, mut lines, mut forced) = (0, 0, None);
+    let mut first: Option<Place> = None;
+    for line in start.split_inclusive(|byte| *byte == b'\n').take(MOST_LINES) {
+        let text = line.trim_ascii();
+        let place = |skipped| Place {
+            from: at,
+            lines,
+            delimiter: forced.unwrap_or_else(|| delimiter(&start[at..])),
+            skipped,
+        };
+        // Spreadsheets write their separator so.
+        let separator = text.strip_prefix(b"sep=").and_then(|rest| rest.first().copied());
+        if let (Some(separator), None) = (separator, &first) {
+            forced = Some(separator);
+        } else if !text.is_empty() {
+            let own = place(first.as_ref().is_some_and(|first| first.lines < lines));
+            if has_all(line, own.delimiter, wanted) {
+                return own;
+            }
+            let is_comment = text.starts_with(b"#") && !wanted.is_empty();
+            if first.is_none() && !is_comment {
+                first = Some(place(false));
+            }
+        }
+        at += line.len();
+        lines += 1;
+    }
+    first.unwrap_or(Place { from: 0, lines: 0, delimiter: delimiter(start), skipped: false })
+}
+
+/// Whether a line names all wanted columns, and there are some.
+fn has_all(line: &[u8], delimiter: u8, wanted: &[&str]) -> bool {
+    let mut rows = Rows::new(BufReader::new(line), delimiter, 0);
+    let Ok(Some(row)) = rows.next() else { return false };
+    let Ok(names) = names(&row) else { return false };
+    !wanted.is_empty() && wanted.iter().all(|wanted| names.iter().any(|name| name == wanted))
+}
+
 fn names(first: &Row) -> Result<Vec<String>, DataProblem> {
     let name = |field: &[u8]| match std::str::from_utf8(field) {
         Ok(name) => Ok(name.trim().to_owned()),
         Err(_) => Err(DataProblem::Encoding),
     };
-    let columns = first.iter().map(name).collect::<Result<Vec<_>, _>>()?;
+    let mut columns = first.iter().map(name).collect::<Result<Vec<_>, _>>()?;
+    // Programs write headers as comments.
+    if let Some(name) = columns[0].strip_prefix('#').map(|name| name.trim().to_owned()) {
+        columns[0] = name;
+    }
     if columns.iter().any(|name| name.contains('\r')) {
         return Err(DataProblem::LineEnds);
     }
@@ -113,7 +177,7 @@ fn check_text(start: &[u8]) -> Result<(), DataProblem> {
 
 /// The separator that the header uses most; a comma if it uses none.
 fn delimiter(start: &[u8]) -> u8 {
-    let mut counts = [(b',', 0), (b';', 0), (b'\t', 0)];
+    let mut counts = [(b',', 0), (b';', 0), (b'\t', 0), (b'|', 0)];
     let mut quoted = false;
     for &byte in start {
         match byte {

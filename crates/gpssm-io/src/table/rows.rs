@@ -32,6 +32,15 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// A row of these fields.
+    pub(super) fn of(line: u64, bytes: &'a [u8], fields: &'a [(usize, usize)]) -> Self {
+        Self { line, blank_lines: 0, bytes, fields }
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&'a [u8]> {
+        (index < self.fields.len()).then(|| self.field(index))
+    }
+
     pub(super) fn len(&self) -> usize {
         self.fields.len()
     }
@@ -39,6 +48,11 @@ impl<'a> Row<'a> {
     pub(super) fn field(&self, index: usize) -> &'a [u8] {
         let (from, to) = self.fields[index];
         &self.bytes[from..to]
+    }
+
+    /// Whether there is nothing between the separators.
+    pub(super) fn is_blank(&self) -> bool {
+        self.iter().all(|field| field.trim_ascii().is_empty())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &'a [u8]> {
@@ -50,9 +64,10 @@ impl<'a> Row<'a> {
 pub(super) type RowError = (u64, DataProblem);
 
 impl<R: Read> Rows<R> {
-    pub(super) fn new(reader: BufReader<R>, delimiter: u8) -> Self {
+    /// Rows after so many lines.
+    pub(super) fn new(reader: BufReader<R>, delimiter: u8, line: u64) -> Self {
         let (text, fields, unquoted) = (Vec::new(), Vec::new(), Vec::new());
-        Self { reader, delimiter, line: 0, text, fields, unquoted }
+        Self { reader, delimiter, line, text, fields, unquoted }
     }
 
     /// The next row; none at the end of the file.
@@ -161,7 +176,7 @@ mod tests {
     use super::*;
 
     fn rows(text: &str) -> Result<Vec<(u64, Vec<String>)>, RowError> {
-        let mut rows = Rows::new(BufReader::new(text.as_bytes()), b',');
+        let mut rows = Rows::new(BufReader::new(text.as_bytes()), b',', 0);
         let mut all = Vec::new();
         while let Some(row) = rows.next()? {
             all.push((row.line, row.iter().map(|f| String::from_utf8_lossy(f).into_owned()).collect()));

@@ -1,10 +1,12 @@
-//! Gathers rows into sequences.
+//! Gathers rows into sequences, and puts them on a grid of equal steps.
 
 use std::collections::HashSet;
 
 use super::Columns;
+use super::dates::{Clock, Dates};
 use super::error::{Blame, DataError, DataProblem};
-use super::steps::{self, TimeUnit};
+use super::grid::{self, Grid, Irregular};
+use super::times::{TimeReader, TimeUnit, clocks_change};
 
 /// Values of all rows, row by row.
 #[derive(Default)]
@@ -28,27 +30,31 @@ pub(super) struct Builder<'a> {
     every: usize,
     parts: Vec<Part>,
     seen: HashSet<String>,
-    unit: Option<TimeUnit>,
+    reader: TimeReader,
 }
 
 /// All rows of the sequences, with times and lines of those that the model sees.
 pub(super) struct Finished {
     pub(super) sequences: Vec<Values>,
     pub(super) time: Vec<Vec<f64>>,
+    /// Times of all rows, if the model does not see all.
+    pub(super) measured_time: Option<Vec<Vec<f64>>>,
     pub(super) time_unit: TimeUnit,
+    pub(super) dates: Option<Dates>,
     pub(super) dt: Option<f64>,
     pub(super) labels: Vec<String>,
     pub(super) lines: Vec<Vec<u64>>,
+    pub(super) notes: Vec<String>,
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(columns: &'a Columns, file: &'a str) -> Self {
+    pub(super) fn new(columns: &'a Columns, file: &'a str, reader: TimeReader) -> Self {
         let parts = match columns.sequence {
             Some(_) => Vec::new(),
             None => vec![Part { label: "1".to_owned(), ..Part::default() }],
         };
         let every = columns.every.unwrap_or(1).max(1);
-        Self { columns, blame: Blame { file }, every, parts, seen: HashSet::new(), unit: None }
+        Self { columns, blame: Blame { file }, every, parts, seen: HashSet::new(), reader }
     }
 
     /// The label of the row that comes.
@@ -69,9 +75,8 @@ impl<'a> Builder<'a> {
     }
 
     /// The time of the row that comes.
-    pub(super) fn time(&mut self, field: &[u8]) -> Result<(), DataProblem> {
-        let (time, unit) = steps::parse(field, self.unit)?;
-        self.unit = Some(unit);
+    pub(super) fn time(&mut self, field: &[u8], line: u64) -> Result<(), DataProblem> {
+        let time = self.reader.read(field, line)?;
         if let Some(part) = self.parts.last_mut() {
             part.times.push(time);
         }
@@ -85,41 +90,42 @@ impl<'a> Builder<'a> {
         Some(&mut part.values)
     }
 
-    /// Checks lengths and times.
-    pub(super) fn finish(self) -> Result<Finished, DataError> {
+    /// Checks lengths and times, and puts in the rows that are missing between the times.
+    pub(super) fn finish(mut self) -> Result<Finished, DataError> {
         let every = self.every;
-        let labelled = self.columns.sequence.is_some();
+        let dt = self.columns.dt;
         let mut finished = Finished {
             sequences: Vec::new(),
             time: Vec::new(),
-            time_unit: if self.columns.dt.is_some() { TimeUnit::Given } else { TimeUnit::Rows },
-            dt: self.columns.dt.map(|dt| dt * every as f64),
+            measured_time: None,
+            time_unit: if dt.is_some() { TimeUnit::Given } else { TimeUnit::Rows },
+            dates: None,
+            dt: dt.map(|dt| dt * every as f64),
             labels: Vec::new(),
             lines: Vec::new(),
+            notes: Vec::new(),
         };
-        let short = self.parts.iter().find(|part| part.lines.len() <= every);
-        if let Some(part) = short {
-            let problem = DataProblem::OneRow { label: labelled.then(|| part.label.clone()) };
-            return Err(match part.lines.first() {
-                Some(&line) => self.blame.line(line, problem),
-                None => self.blame.file(problem),
-            });
+        self.check_lengths(2)?;
+        if let Some(column) = &self.columns.time {
+            let grid = self.grid(column)?;
+            finished.time_unit = self.reader.unit();
+            finished.dt = Some(grid.step * every as f64);
+            finished.dates = self.reader.dates().map(|dates| with_months(dates, grid.months, &self.parts));
+            self.say(&grid, column, finished.dates.as_ref(), &mut finished.notes);
+            for (part, places) in self.parts.iter_mut().zip(&grid.places) {
+                part.fill(places, self.columns);
+            }
         }
-        let times = match (&self.columns.time, self.unit) {
-            (Some(column), Some(unit)) => Some(self.times(column, unit)?),
-            _ => None,
-        };
-        if let Some((times, unit, step)) = times {
-            finished.time =
-                times.iter().map(|times| times.iter().step_by(every).copied().collect()).collect();
-            finished.time_unit = unit;
-            finished.dt = Some(step * every as f64);
-        } else {
-            let step = finished.dt.unwrap_or(1.0);
-            let rows = |part: &Part| (0..part.lines.len().div_ceil(every)).map(|i| i as f64 * step).collect();
-            finished.time = self.parts.iter().map(rows).collect();
-        }
+        self.check_lengths(every + 1)?;
+        let is_timed = self.columns.time.is_some() && !self.columns.layout().is_plain();
+        finished.measured_time = is_timed.then(|| self.parts.iter().map(|part| part.times.clone()).collect());
+        let step = finished.dt.unwrap_or(1.0);
         for part in self.parts {
+            let n = part.lines.len().div_ceil(every);
+            finished.time.push(match part.times.is_empty() {
+                true => (0..n).map(|i| i as f64 * step).collect(),
+                false => part.times.into_iter().step_by(every).collect(),
+            });
             finished.labels.push(part.label);
             finished.sequences.push(part.values);
             finished.lines.push(part.lines.into_iter().step_by(every).collect());
@@ -127,26 +133,213 @@ impl<'a> Builder<'a> {
         Ok(finished)
     }
 
-    /// Times of all rows of all sequences in one unit, and their common step.
-    fn times(&self, column: &str, unit: TimeUnit) -> Result<(Vec<Vec<f64>>, TimeUnit, f64), DataError> {
-        let mut all = Vec::with_capacity(self.parts.len());
-        for part in &self.parts {
-            let checked = steps::check(&part.times, unit);
-            all.push(checked.map_err(|(row, problem)| self.blame.cell(part.lines[row], column, problem))?);
-        }
-        // A short sequence may be regular in days by chance; months count if any needs them.
-        if all.iter().any(|(_, unit, _)| *unit == TimeUnit::Months) {
-            for (i, part) in self.parts.iter().enumerate() {
-                let months = steps::check_months(&part.times);
-                all[i] = months.map_err(|problem| self.blame.cell(part.lines[0], column, problem))?;
+    fn check_lengths(&self, least: usize) -> Result<(), DataError> {
+        let labelled = self.columns.sequence.is_some();
+        let Some(part) = self.parts.iter().find(|part| part.lines.len() < least) else { return Ok(()) };
+        let problem = DataProblem::OneRow { label: labelled.then(|| part.label.clone()) };
+        Err(match part.lines.first() {
+            Some(&line) => self.blame.line(line, problem),
+            None => self.blame.file(problem),
+        })
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::new(self.reader.dates().as_ref())
+    }
+
+    fn cell(&self, (part, row): (usize, usize), column: &str, problem: DataProblem) -> DataError {
+        self.blame.cell(self.parts[part].lines[row], column, problem)
+    }
+
+    fn grid(&self, column: &str) -> Result<Grid, DataError> {
+        for (p, part) in self.parts.iter().enumerate() {
+            if let Some((row, problem)) = self.unordered(&part.times) {
+                return Err(self.cell((p, row), column, problem));
             }
         }
-        let (_, unit, first) = all[0];
-        let other = all.iter().zip(&self.parts).find(|((_, _, step), _)| !steps::same_step(*step, first));
-        if let Some(((_, _, step), part)) = other {
-            let problem = DataProblem::DifferentSteps { label: part.label.clone(), step: *step, first };
-            return Err(self.blame.cell(part.lines[0], column, problem));
-        }
-        Ok((all.into_iter().map(|(times, _, _)| times).collect(), unit, first))
+        let times: Vec<Vec<f64>> = self.parts.iter().map(|part| part.times.clone()).collect();
+        let grid = grid::find(&times, &|| self.days(), self.columns.dt)
+            .map_err(|irregular| self.irregular(column, irregular))?;
+        self.check_clocks(column, &grid)?;
+        Ok(grid)
     }
+
+    /// The first row whose time is not after the one before.
+    fn unordered(&self, times: &[f64]) -> Option<(usize, DataProblem)> {
+        let row = (1..times.len()).find(|&i| times[i] <= times[i - 1])?;
+        let clock = self.clock();
+        let time = clock.text(times[row]);
+        let change = self.reader.is_wall_clock()
+            && times[row - 1] - times[row] <= 3600.0
+            && self.reader.local(times[row]).is_some_and(clocks_change);
+        Some((
+            row,
+            match (change, times[row] == times[row - 1]) {
+                (true, _) => DataProblem::ClocksBack { time },
+                (false, true) => DataProblem::TimeRepeats { time },
+                (false, false) => DataProblem::TimeGoesBack { time, before: clock.text(times[row - 1]) },
+            },
+        ))
+    }
+
+    /// Refuses gaps of one hour where clocks go forward: nobody can say whether rows are missing.
+    fn check_clocks(&self, column: &str, grid: &Grid) -> Result<(), DataError> {
+        if !self.reader.is_wall_clock() || grid.step >= 86_400.0 {
+            return Ok(());
+        }
+        for (p, part) in self.parts.iter().enumerate() {
+            for (i, pair) in part.times.windows(2).enumerate() {
+                let beyond = pair[1] - pair[0] - grid.step;
+                if (beyond - 3600.0).abs() < 0.25 * grid.step.min(3600.0)
+                    && self.reader.local(pair[1]).is_some_and(clocks_change)
+                {
+                    let time = self.clock().text(pair[1]);
+                    return Err(self.cell((p, i + 1), column, DataProblem::ClocksForward { time }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Days of the stamps, if all have the same clock.
+    fn days(&self) -> Option<Vec<Vec<i64>>> {
+        let first = self.reader.local(*self.parts.first()?.times.first()?)?;
+        let clock = first.rem_euclid(86_400.0);
+        let day = |time: &f64| {
+            let local = self.reader.local(*time)?;
+            ((local.rem_euclid(86_400.0) - clock).abs() < 1e-3).then(|| (local / 86_400.0).floor() as i64)
+        };
+        self.parts.iter().map(|part| part.times.iter().map(day).collect()).collect()
+    }
+
+    fn irregular(&self, column: &str, irregular: Irregular) -> DataError {
+        let step_text = |step: f64| describe_step(step, self.reader.unit());
+        let stamps: usize = self.parts.iter().map(|part| part.times.len()).sum();
+        match irregular {
+            Irregular::Step { at, step, usual, finest } => {
+                let (step, usual) = (step_text(step), step_text(usual));
+                let finest = finest.map(|(step, rows)| (step_text(step), rows));
+                self.cell(at, column, DataProblem::IrregularStep { step, usual, finest, stamps })
+            }
+            Irregular::Gap { at, rows } => self.cell(at, column, DataProblem::LongGap { rows, stamps }),
+            Irregular::Off { at, step } => {
+                let time = self.clock().text(self.parts[at.0].times[at.1]);
+                self.cell(at, column, DataProblem::OffGrid { time, step: step_text(step) })
+            }
+            Irregular::Other { sequence, step, first } => {
+                let label = self.parts[sequence].label.clone();
+                let (step, first) = (step_text(step), step_text(first));
+                self.cell((sequence, 0), column, DataProblem::DifferentSteps { label, step, first })
+            }
+        }
+    }
+
+    /// What the user should know of the grid.
+    fn say(&self, grid: &Grid, column: &str, dates: Option<&Dates>, notes: &mut Vec<String>) {
+        let stamps: usize = self.parts.iter().map(|part| part.times.len()).sum();
+        let (rows, unit) = (grid.n_rows(), self.reader.unit());
+        let clock = Clock::new(dates);
+        if let Some(line) = self.reader.other_zone {
+            notes.push(format!(
+                "the offset of column '{column}' changes in line {line}; times are compared in UTC and shown with the first offset"
+            ));
+        }
+        if let Some((share, p, row)) = grid.jitter {
+            notes.push(format!(
+                "steps of column '{column}' vary by up to {:.0} % (line {}); rows are taken as {} apart",
+                100.0 * share,
+                self.parts[p].lines[row],
+                describe_step(grid.step, unit)
+            ));
+        }
+        let missing = rows - stamps;
+        if missing == 0 {
+            return;
+        }
+        let held = if self.columns.u.is_empty() { "" } else { ", inputs keep their last value" };
+        let what = format!("outputs are missing there{held}");
+        if grid.is_finer || self.columns.dt.is_some() {
+            let times = rows as f64 / stamps as f64;
+            notes.push(format!(
+                "the {stamps} time stamps are put on a grid of {} with {rows} rows; {what}. A sweep costs about {} times as \
+                 much as with {stamps} rows ({} times with the exact Gaussian process); --dt chooses another step, or resample \
+                 the data first",
+                describe_step(grid.step, unit),
+                short(times),
+                short(times.powi(3))
+            ));
+            return;
+        }
+        let gaps = grid.places.iter().enumerate().flat_map(|(p, places)| {
+            (1..places.len()).filter(move |&i| places[i] > places[i - 1] + 1).map(move |i| (p, i))
+        });
+        let gaps: Vec<(usize, usize)> = gaps.collect();
+        let Some(&(p, row)) = gaps.first() else { return };
+        let (first, line) = (clock.text(self.parts[p].times[row - 1]), self.parts[p].lines[row - 1]);
+        notes.push(match (missing, gaps.len()) {
+            (1, _) => format!("a row is missing after {first} (line {line}) and was put in; {what}"),
+            (n, 1) => format!("{n} rows are missing after {first} (line {line}) and were put in; {what}"),
+            (n, gaps) => format!(
+                "{n} rows are missing in {gaps} gaps, the first after {first} (line {line}), and were put in; {what}"
+            ),
+        });
+    }
+}
+
+fn with_months(dates: Dates, months: Option<(u32, bool)>, parts: &[Part]) -> Dates {
+    let Some((months, is_last)) = months else { return dates };
+    let number = if months == 1 { String::new() } else { months.to_string() };
+    let is_first = parts.iter().all(|_| dates.origin[8..10] == *"01");
+    let frequency = (is_last || is_first).then(|| format!("{number}{}", if is_last { "ME" } else { "MS" }));
+    Dates { months: Some(months), frequency, ..dates }
+}
+
+impl Part {
+    /// Puts in rows without outputs at the places that have no stamp; inputs keep their value.
+    fn fill(&mut self, places: &[usize], columns: &Columns) {
+        let n = places.last().map_or(0, |last| last + 1);
+        if n == self.lines.len() {
+            return;
+        }
+        let (n_y, n_u) = (columns.y.len(), columns.u.len());
+        let before = std::mem::take(self);
+        *self = Self {
+            label: before.label,
+            values: Values { y: vec![f64::NAN; n * n_y], u: Vec::with_capacity(n * n_u) },
+            lines: Vec::with_capacity(n),
+            times: Vec::with_capacity(n),
+        };
+        for (i, &place) in places.iter().enumerate() {
+            let next = places.get(i + 1).copied().unwrap_or(place + 1);
+            self.values.y[place * n_y..(place + 1) * n_y]
+                .copy_from_slice(&before.values.y[i * n_y..(i + 1) * n_y]);
+            let from = before.times[i];
+            let step = before.times.get(i + 1).map_or(0.0, |to| (to - from) / (next - place) as f64);
+            for k in 0..next - place {
+                self.values.u.extend_from_slice(&before.values.u[i * n_u..(i + 1) * n_u]);
+                self.lines.push(before.lines[i]);
+                self.times.push(from + k as f64 * step);
+            }
+        }
+    }
+}
+
+/// A step in words: of dates in seconds, minutes, hours or days.
+pub(crate) fn describe_step(step: f64, unit: TimeUnit) -> String {
+    if unit != TimeUnit::Seconds {
+        return format!("step {}", short(step));
+    }
+    match step {
+        s if s < 90.0 => format!("{} s", short(s)),
+        s if s < 5_400.0 => format!("{} min", short(s / 60.0)),
+        s if s < 86_400.0 => format!("{} h", short(s / 3_600.0)),
+        s => format!("{} d", short(s / 86_400.0)),
+    }
+}
+
+/// At most four digits that matter.
+fn short(value: f64) -> String {
+    let digits = (3.0 - value.abs().max(1e-300).log10().floor()).clamp(0.0, 12.0) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }

@@ -109,16 +109,16 @@ pub const CASES: &[Case] = &[
         "decimal commas?"
     ),
     data!(
-        "decimal commas in quotes",
-        b"t,y\n0,1\n1,\"1,5\"\n",
+        "decimal commas and points",
+        b"t;y\r\n0;1,5\r\n1;2.5\r\n",
         FIT,
-        "line 3, column 'y': '1,5' has a decimal comma"
+        "line 2, column 'y': '1,5' has a decimal comma, but '2.5' a decimal point"
     ),
     data!(
-        "decimal commas between semicolons",
-        b"t;y\r\n0;1,5\r\n1;2,5\r\n",
+        "thousands or decimals",
+        b"t;y\r\n0;1,500\r\n1;2,500\r\n",
         FIT,
-        "line 2, column 'y': '1,5' has a decimal comma"
+        "line 2, column 'y': '1,500' may be a decimal number or one in thousands"
     ),
     data!("text", b"t,y\n0,1\n1,high\n", FIT, "line 3, column 'y': 'high' is not a number", "write NA"),
     data!(
@@ -151,16 +151,36 @@ pub const CASES: &[Case] = &[
     ),
     data!(
         "irregular steps",
-        b"t,y\n0,1\n1,1\n2,1\n3.4,1\n",
+        b"t,y\n0,1\n1,1\n2,1\n3.4142,1\n5.1462,1\n6.2,1\n7.33,1\n",
         FIT_T,
-        "line 5, column 't': the time step is 1.4",
-        "but 1 elsewhere"
+        "line 5, column 't': the time step is step 1.414",
+        "resample"
     ),
     data!(
-        "rows missing",
-        b"t,y\n0,1\n1,1\n2,1\n5,1\n6,1\n",
+        "a very long gap",
+        b"t,y\n0,1\n1,1\n2,1\n5000000,1\n5000001,1\n",
         FIT_T,
-        "line 5, column 't': the time step is 3, but 1 elsewhere: 2 rows are missing"
+        "line 5, column 't': 4999997 rows are missing before this one",
+        "--sequence"
+    ),
+    data!(
+        "times beside the grid",
+        b"t,y\n0,1\n1,1\n2.4,1\n",
+        &["fit", "data.csv", "--y", "y", "--time", "t", "--dt", "1"],
+        "line 4, column 't': the time 2.4 is not on the grid of step 1"
+    ),
+    data!(
+        "two runs joined",
+        b"t,y\n0,1\n1,1\n2,1\n0,1\n1,1\n",
+        FIT,
+        "line 5, column 't': the time goes back here: if a new run begins",
+        "--sequence"
+    ),
+    data!(
+        "two labelled runs joined",
+        b"run,y\na,1\na,1\nb,2\nb,1\n",
+        FIT,
+        "line 4, column 'run': this column labels 2 runs, which must not be joined: add --sequence run"
     ),
     data!("time missing", b"t,y\n0,1\n,1\n2,1\n", FIT_T, "line 3, column 't': the time is missing"),
     data!(
@@ -180,11 +200,6 @@ pub const CASES: &[Case] = &[
         b"t,y\n2023-02-28,1\n7,1\n",
         FIT_T,
         "line 3, column 't': '7' is a number, but the times before it are dates"
-    ),
-    option!(
-        "time and dt",
-        &["fit", "data.csv", "--y", "y", "--time", "t", "--dt", "1"],
-        "data.csv: give either a column of times or the sampling time dt"
     ),
     option!(
         "negative dt",
@@ -212,9 +227,9 @@ pub const CASES: &[Case] = &[
     ),
     data!(
         "sequences with different steps",
-        b"s,t,y\na,0,1\na,1,1\nb,0,1\nb,2,1\n",
+        b"s,t,y\na,0,1\na,1,1\na,2,1\nb,0,1\nb,2,1\nb,4,1\n",
         &["fit", "data.csv", "--y", "y", "--sequence", "s", "--time", "t"],
-        "line 4, column 't': the time step of sequence 'b' is 2, that of the first 1"
+        "line 5, column 't': the time step of sequence 'b' is step 2, that of the first is step 1"
     ),
     option!(
         "rows beyond the end",

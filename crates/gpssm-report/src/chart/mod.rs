@@ -23,7 +23,7 @@ pub(crate) mod thin;
 pub use figure::{Figure, Key, Row};
 pub use heat::Heat;
 pub use mark::Mark;
-pub use panel::{Axis, Panel};
+pub use panel::{Axis, Panel, TimeTicks};
 pub use scale::Scale;
 pub use style::Class;
 pub use svg::escape;

@@ -15,17 +15,51 @@ pub struct Axis {
     pub numbers: bool,
     /// Names in place of numbers: one for each unit interval from zero on.
     pub categories: Vec<String>,
+    /// Ticks with their texts, in place of round numbers.
+    pub ticks: Vec<(f64, String)>,
+}
+
+/// Ticks between two values, about so many, with their texts; none for round numbers.
+pub type FindTicks = dyn Fn(f64, f64, usize) -> Option<Vec<(f64, String)>> + Send + Sync;
+
+/// How an axis of times is divided: at round numbers, or where the caller says.
+#[derive(Clone, Default)]
+pub struct TimeTicks(Option<std::sync::Arc<FindTicks>>);
+
+impl std::fmt::Debug for TimeTicks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "TimeTicks(given)" } else { "TimeTicks(numbers)" })
+    }
+}
+
+impl TimeTicks {
+    /// At the places that a function gives.
+    pub fn new(find: impl Fn(f64, f64, usize) -> Option<Vec<(f64, String)>> + Send + Sync + 'static) -> Self {
+        Self(Some(std::sync::Arc::new(find)))
+    }
+
+    /// Ticks of an axis, if they are given.
+    pub(crate) fn between(&self, scale: &Scale) -> Vec<(f64, String)> {
+        const ABOUT: usize = 8;
+        let found = self.0.as_ref().and_then(|find| find(scale.low(), scale.high(), ABOUT));
+        found.filter(|ticks| ticks.len() > 1).unwrap_or_default()
+    }
 }
 
 impl Axis {
     /// An axis with numbers.
     pub fn new(label: impl Into<String>, scale: Scale) -> Self {
-        Self { label: label.into(), scale, numbers: true, categories: Vec::new() }
+        Self { label: label.into(), scale, numbers: true, categories: Vec::new(), ticks: Vec::new() }
     }
 
     /// The same with names in place of numbers.
     pub fn with_categories(self, categories: Vec<String>) -> Self {
         Self { categories, ..self }
+    }
+
+    /// The same with ticks of times.
+    pub fn with_time_ticks(self, ticks: &TimeTicks) -> Self {
+        Self { ticks: ticks.between(&self.scale), ..self }
     }
 
     /// The same without numbers: only the shape matters, or a panel below shows them.
@@ -172,8 +206,14 @@ impl Prepared<'_> {
             }
             return;
         }
-        let ticks = axis.scale.ticks((w / 75.0) as usize);
-        let (texts, unit) = labels(&ticks);
+        let (ticks, texts, unit) = if axis.ticks.is_empty() {
+            let ticks = axis.scale.ticks((w / 75.0) as usize);
+            let (texts, unit) = labels(&ticks);
+            (ticks, texts, unit)
+        } else {
+            let (ticks, texts) = axis.ticks.iter().cloned().unzip();
+            (ticks, texts, None)
+        };
         let mut written_to = f64::NEG_INFINITY;
         for (tick, text) in ticks.iter().zip(&texts) {
             let at = x0 + w * axis.scale.fraction(*tick);

@@ -43,6 +43,7 @@ fn update_figure(input: &ReportInput, s: usize, rates: &[Vec<f64>]) -> Figure {
     let title = if many { input.names.sequence(s) } else { String::new() };
     let (low, high) = crate::chart::scale::range(t.iter().copied());
     let x = Axis::new(input.names.time_label(), Scale::linear(low, high));
+    let x = x.with_time_ticks(&input.names.time_ticks);
     let panel = Panel::new(title, x, "share of sweeps", marks).with_y(Scale::linear(0.0, 1.0));
     Figure::new(
         "update rate of the states over time",

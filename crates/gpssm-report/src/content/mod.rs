@@ -27,6 +27,7 @@ use gpssm::convergence::Verdict;
 use gpssm::mcmc::ChainDraws;
 
 use crate::Error;
+use crate::chart::TimeTicks;
 
 /// All that a report is made from.
 #[derive(Clone, Debug)]
@@ -62,6 +63,8 @@ pub struct Names {
     pub sequences: Vec<String>,
     /// Of the time axis, with its unit.
     pub time_label: String,
+    /// How it is divided.
+    pub time_ticks: TimeTicks,
     /// Times of the rows of every sequence; row numbers where they are missing or do not fit.
     pub times: Vec<Vec<f64>>,
 }

@@ -187,7 +187,7 @@ pub(crate) fn section(input: &ReportInput) -> Section {
             if i == 0 && all > MOST_PANELS {
                 caption += &format!("The first {MOST_PANELS} of {all} panels are shown.");
             }
-            let figure = series_figure(&title, &input.names.time_label(), part);
+            let figure = series_figure(&title, &input.names.time_label(), &input.names.time_ticks, part);
             blocks.push(Block::Figure { svg: figure.svg(), caption: caption.trim_end().to_owned() });
         }
         if signal_name(&input.problem.model().sensor, "").is_none() && s == 0 {

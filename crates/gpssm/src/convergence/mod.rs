@@ -124,16 +124,27 @@ pub enum Warning {
 pub struct Wording<'a> {
     /// Time of each row, by sequence; empty for row numbers.
     pub time: &'a [Vec<f64>],
+    /// How times are written.
+    pub clock: &'a dyn Fn(f64) -> String,
     /// Label of each sequence; empty for numbers.
     pub sequences: &'a [String],
     /// How more draws are asked for, such as a command line.
     pub resume: &'a str,
 }
 
+/// A time as a number.
+pub fn as_number(time: f64) -> String {
+    time.to_string()
+}
+
 impl Wording<'_> {
     /// Row numbers, and nothing that is known of who asks.
-    pub const ROWS: Wording<'static> =
-        Wording { time: &[], sequences: &[], resume: "a resumed run with a larger budget" };
+    pub const ROWS: Wording<'static> = Wording {
+        time: &[],
+        clock: &as_number,
+        sequences: &[],
+        resume: "a resumed run with a larger budget",
+    };
 
     /// A row of a sequence, both from 0.
     pub(crate) fn place(&self, (sequence, row): (usize, usize)) -> String {
@@ -147,7 +158,7 @@ impl Wording<'_> {
 
     fn row(&self, sequence: usize, row: usize) -> String {
         let time = self.time.get(sequence).and_then(|time| time.get(row));
-        time.map_or_else(|| row.to_string(), f64::to_string)
+        time.map_or_else(|| row.to_string(), |time| (self.clock)(*time))
     }
 
     fn stretches(&self, sequence: Option<usize>, stretches: &[(usize, usize)]) -> String {
@@ -470,7 +481,7 @@ mod tests {
         let (problem, chains) = chains(3.0, false);
         let found = assess(&problem, &settings(), &chains, 0.9);
         let times = [vec![10.0, 10.5, 11.0, 11.5]];
-        let names = Wording { time: &times, sequences: &[], resume: "more" };
+        let names = Wording { time: &times, clock: &as_number, sequences: &[], resume: "more" };
         let words: Vec<String> = found.warnings.iter().map(|warning| warning.describe(&names)).collect();
         assert!(words[0].starts_with("The chains found different solutions: "), "{words:?}");
         assert!(words[0].contains("(x at t = 1") && words[0].contains("sampler.start.restarts"), "{words:?}");

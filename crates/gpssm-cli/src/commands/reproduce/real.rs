@@ -177,6 +177,7 @@ fn free_run(args: &RealArgs, set: &Scored, stop: &Arc<AtomicBool>) -> Result<Eva
         u: vec!["u".into()],
         time: None,
         dt: None,
+        sequence: None,
         initial: From::First,
         states: "auto".into(),
         n_init: set.n_init,
