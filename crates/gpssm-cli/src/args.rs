@@ -1,6 +1,7 @@
 //! Commands and their options.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap::{Args, Parser, Subcommand};
 use gpssm::sensor::family::FAMILIES;
@@ -14,6 +15,7 @@ use crate::commands::predict::PredictArgs;
 use crate::commands::reproduce::Reproduce;
 use crate::commands::sbc::SbcArgs;
 use crate::commands::score::ScoreArgs;
+use crate::commands::shell::{CompletionsArgs, ManArgs};
 use crate::commands::simulate::SimulateArgs;
 use crate::failure::Failure;
 
@@ -22,7 +24,7 @@ use crate::failure::Failure;
 /// gpssm fits state-space models with an unknown transition function. The function has a Gaussian process prior and is
 /// integrated out; states and hyper-parameters are sampled by particle Gibbs with ancestor sampling.
 #[derive(Debug, Parser)]
-#[command(name = "gpssm", version, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "gpssm", version = version(), propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = "First steps:
   gpssm demo                                  the paper's benchmark, from data to report
   gpssm init data.csv > model.toml            a commented model file for your data
@@ -36,6 +38,19 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The version, and the vector instructions in use: draws are the same where these are.
+fn version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| {
+        format!(
+            "{} ({}, {})",
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::ARCH,
+            gpssm::linalg::instruction_set()
+        )
+    })
 }
 
 /// The commands.
@@ -81,6 +96,10 @@ pub enum Command {
         #[command(subcommand)]
         what: Reproduce,
     },
+    /// Print completions for a shell.
+    Completions(CompletionsArgs),
+    /// Print the man page, or write one for each command.
+    Man(ManArgs),
 }
 
 /// How much the program prints.

@@ -20,6 +20,7 @@ use args::Command;
 use failure::Failure;
 
 fn main() -> ExitCode {
+    output::forgive_closed_pipes();
     let cli = match usage::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(code) => return code,
@@ -54,5 +55,7 @@ fn dispatch(command: &Command, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         Command::Sbc(args) => commands::sbc::run(args, stop),
         Command::Reproduce { what } => commands::reproduce::run(what, stop),
         Command::Distil(args) => commands::distil::distil(args),
+        Command::Completions(args) => commands::shell::completions(args),
+        Command::Man(args) => commands::shell::man(args),
     }
 }

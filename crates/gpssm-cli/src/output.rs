@@ -12,6 +12,21 @@ use gpssm_io::table::Clock;
 
 use crate::failure::Failure;
 
+/// Ends the program without a word where standard output was closed, as `head` does: who reads has seen enough.
+pub fn forgive_closed_pipes() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // The standard library says so and has no other way to tell.
+        let said = panic.payload().downcast_ref::<String>();
+        if said
+            .is_some_and(|said| said.starts_with("failed printing to stdout") && said.contains("roken pipe"))
+        {
+            std::process::exit(0);
+        }
+        usual(panic);
+    }));
+}
+
 /// Values of one column.
 pub enum Column {
     /// Numbers; what is not finite is written as missing.

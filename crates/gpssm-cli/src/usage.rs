@@ -26,7 +26,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode>
 }
 
 /// Negative numbers are values, not options: whoever checks the value says what is wrong with it.
-fn command() -> Command {
+pub fn command() -> Command {
     fn numbers(command: Command) -> Command {
         let command = command.mut_args(|arg| {
             let takes_values = arg.get_action().takes_values();

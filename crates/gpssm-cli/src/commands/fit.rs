@@ -12,6 +12,7 @@ use gpssm_identify::auto::Choice;
 use gpssm_io::auto;
 use gpssm_io::config::{Run, RunConfig, RunFile};
 use gpssm_io::fit::{Fit, FitError, LoadedRun, Longer};
+use gpssm_io::speed::seconds_per_sweep;
 use gpssm_io::store::StoredRun;
 use gpssm_io::table::{Data, read_record};
 
@@ -160,7 +161,8 @@ pub fn sample(mut fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Res
         journal.add(&format!("warning: {warning}"));
     }
     let progress_mode = ProgressMode::choose(verbosity.quiet || verbosity.json);
-    let monitor = Monitor::new(progress_mode, &settings, fit.n_chains(), stop.clone());
+    let seconds = seconds_per_sweep(&fit.problem, settings.particles);
+    let monitor = Monitor::new(progress_mode, &settings, fit.n_chains(), stop.clone()).expecting(seconds);
     let began = Instant::now();
     let finishing = Finishing::begin();
     let sampled = fit.sample(&|progress| monitor.progress(progress));

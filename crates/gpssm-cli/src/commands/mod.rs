@@ -15,5 +15,6 @@ pub mod report;
 pub mod reproduce;
 pub mod sbc;
 pub mod score;
+pub mod shell;
 pub mod simulate;
 pub mod summary;
