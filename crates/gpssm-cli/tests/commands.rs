@@ -231,7 +231,7 @@ fn forecasts_go_on_after_the_training_record() {
     }
     let fit = ["fit", "data.csv", "--y", "y", "--time", "t", "-o", "free.zarr"];
     succeed(path, &[&fit[..], &TINY].concat());
-    let (_, rows) = csv(&gpssm(path, "forecast free.zarr --steps 5 --sequence 1 --paths 30"));
+    let (_, rows) = csv(&gpssm(path, "forecast free.zarr --steps 5 --after 1 --paths 30"));
     let times: Vec<f64> = rows.iter().map(|row| (10.0 * row[0]).round()).collect();
     assert_eq!(times, [30.0, 31.0, 32.0, 33.0, 34.0]);
 }

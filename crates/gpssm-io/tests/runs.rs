@@ -10,11 +10,16 @@ use gpssm_io::config::{Run, RunFile, guess_columns, starter};
 use gpssm_io::describe::{describe, store_bytes};
 use gpssm_io::table::Data;
 
-/// A folder with `data.csv`: t, u, level, flow, seq; 24 rows.
+/// A folder with `data.csv`: t, u, level, flow, seq; 24 rows of one run.
 fn folder() -> tempfile::TempDir {
+    folder_with(24)
+}
+
+/// The same in runs of so many rows.
+fn folder_with(rows: usize) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut text = "t,u,level,flow,seq\n".to_owned();
-    for i in 0..24 {
+    for i in 0..24u32 {
         let x = f64::from(i);
         let level = if i == 5 { String::new() } else { format!("{}", 10.0 + 2.0 * (0.7 * x).sin()) };
         text.push_str(&format!(
@@ -22,7 +27,7 @@ fn folder() -> tempfile::TempDir {
             0.5 * x,
             (0.3 * x).cos(),
             3.0 * (0.5 * x).cos(),
-            i / 12
+            i as usize / rows
         ));
     }
     std::fs::write(folder.path().join("data.csv"), text).unwrap();
@@ -250,7 +255,7 @@ fn the_starter_fits_as_it_is() {
 
 #[test]
 fn a_run_is_described() {
-    let folder = folder();
+    let folder = folder_with(12);
     let (run, data) =
         fit(folder.path(), &["--time", "t", "--states", "2", "--sequence", "seq", "--threads", "2"]).unwrap();
     let text = describe(&run, &data, Some(0.25));

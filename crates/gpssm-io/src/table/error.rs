@@ -246,7 +246,7 @@ pub enum DataProblem {
     },
     /// A stamp beside the grid that was asked for.
     #[error(
-        "the time {time} is not on the grid of {step} (--dt) that begins with the first row: give a finer --dt, or resample the data"
+        "the time {time} is not on the grid with steps of {step} (--dt) that begins with the first row: give a finer --dt, or resample the data"
     )]
     OffGrid {
         /// The time.
@@ -317,7 +317,7 @@ fn sequences_advice() -> &'static str {
 fn grid_advice(finest: &Option<(String, usize)>, stamps: usize) -> String {
     match finest {
         Some((step, rows)) => format!(
-            "the finest common grid, {step}, would have {rows} rows for {stamps} stamps; resample the data, or give a grid with --dt"
+            "the finest common grid, with steps of {step}, would have {rows} rows for {stamps} stamps; resample the data, or give a grid with --dt"
         ),
         None => {
             "there is no common grid; resample the data to equal steps, or give a grid with --dt".to_owned()

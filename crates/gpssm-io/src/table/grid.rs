@@ -92,10 +92,10 @@ fn differences(times: &[f64]) -> impl Iterator<Item = f64> + '_ {
     times.windows(2).map(|pair| pair[1] - pair[0])
 }
 
-/// The median.
+/// The median, the lower of two.
 fn usual(steps: impl Iterator<Item = f64>) -> f64 {
     let mut steps: Vec<f64> = steps.collect();
-    let middle = steps.len() / 2;
+    let middle = (steps.len() - 1) / 2;
     *steps.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 

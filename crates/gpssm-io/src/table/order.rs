@@ -46,7 +46,8 @@ pub(super) fn find_order(path: &Path, columns: &Columns) -> Result<Order, DataEr
         let times = times.unwrap_or_default();
         times.len() > 2
             && times.windows(2).all(|pair| pair[1] > pair[0])
-            && grid::find(&[times], &|| None, None).is_ok_and(|grid| !grid.is_finer && grid.jitter.is_none())
+            && grid::find(std::slice::from_ref(&times), &|| Some(vec![days(&times)]), None)
+                .is_ok_and(|grid| !grid.is_finer && grid.jitter.is_none())
     };
     match (regular(day), regular(month)) {
         (true, false) => Ok(Order::Day),
@@ -57,4 +58,8 @@ pub(super) fn find_order(path: &Path, columns: &Columns) -> Result<Order, DataEr
             Err(blame.cell(line, column, DataProblem::DayOrMonth { text }))
         }
     }
+}
+
+fn days(times: &[f64]) -> Vec<i64> {
+    times.iter().map(|time| (time / 86_400.0).floor() as i64).collect()
 }

@@ -261,7 +261,7 @@ impl<'a> Builder<'a> {
         if grid.is_finer || self.columns.dt.is_some() {
             let times = rows as f64 / stamps as f64;
             notes.push(format!(
-                "the {stamps} time stamps are put on a grid of {} with {rows} rows; {what}. A sweep costs about {} times as \
+                "the {stamps} time stamps are put on a grid with steps of {} and {rows} rows; {what}. A sweep costs about {} times as \
                  much as with {stamps} rows ({} times with the exact Gaussian process); --dt chooses another step, or resample \
                  the data first",
                 describe_step(grid.step, unit),
@@ -327,7 +327,7 @@ impl Part {
 /// A step in words: of dates in seconds, minutes, hours or days.
 pub(crate) fn describe_step(step: f64, unit: TimeUnit) -> String {
     if unit != TimeUnit::Seconds {
-        return format!("step {}", short(step));
+        return short(step);
     }
     match step {
         s if s < 90.0 => format!("{} s", short(s)),

@@ -64,13 +64,15 @@ impl Style {
         if self.plain {
             return None;
         }
+        // Beside decimal commas points can only stand between thousands.
+        let group = self.group.or((self.decimal == ',').then_some('.'));
         let mut out = String::with_capacity(text.len());
         let mut since_group: Option<usize> = None;
         for c in text.chars() {
             match c {
                 MINUS => out.push('-'),
                 'd' | 'D' => out.push('e'),
-                c if Some(kind(c)) == self.group => {
+                c if Some(kind(c)) == group => {
                     if since_group.is_some_and(|digits| digits != 3) {
                         return None;
                     }
@@ -158,7 +160,7 @@ impl Evidence {
         let style = |decimal, group| Ok(Style { decimal, group, plain: false });
         match (&self.comma, &self.point, self.group) {
             (Some(comma), Some(point), _) => Err((comma.clone(), Some(point.clone()))),
-            (Some(_), None, group) => style(',', group.filter(|group| *group != ',').or(Some('.'))),
+            (Some(_), None, group) => style(',', group.filter(|group| *group != ',')),
             (None, _, Some('.')) => style(',', Some('.')),
             (None, Some(_), group) => match (&self.unsure, group) {
                 // Points are decimal, so that commas stand between thousands.

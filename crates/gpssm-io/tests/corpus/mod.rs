@@ -153,7 +153,7 @@ pub const CASES: &[Case] = &[
         "irregular steps",
         b"t,y\n0,1\n1,1\n2,1\n3.4142,1\n5.1462,1\n6.2,1\n7.33,1\n",
         FIT_T,
-        "line 5, column 't': the time step is step 1.414",
+        "line 5, column 't': the time step is 1.414",
         "resample"
     ),
     data!(
@@ -167,7 +167,7 @@ pub const CASES: &[Case] = &[
         "times beside the grid",
         b"t,y\n0,1\n1,1\n2.4,1\n",
         &["fit", "data.csv", "--y", "y", "--time", "t", "--dt", "1"],
-        "line 4, column 't': the time 2.4 is not on the grid of step 1"
+        "line 4, column 't': the time 2.4 is not on the grid with steps of 1"
     ),
     data!(
         "two runs joined",
@@ -229,7 +229,7 @@ pub const CASES: &[Case] = &[
         "sequences with different steps",
         b"s,t,y\na,0,1\na,1,1\na,2,1\nb,0,1\nb,2,1\nb,4,1\n",
         &["fit", "data.csv", "--y", "y", "--sequence", "s", "--time", "t"],
-        "line 5, column 't': the time step of sequence 'b' is step 2, that of the first is step 1"
+        "line 5, column 't': the time step of sequence 'b' is 2, that of the first is 1"
     ),
     option!(
         "rows beyond the end",
