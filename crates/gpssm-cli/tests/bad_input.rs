@@ -222,7 +222,6 @@ fn options() -> Vec<Case> {
         option("--every 0", &["data.csv", "every = 0"]),
         option("--every -2", &["--every -2", "data.every"]),
         option("--every 1000", &["data.csv", "only one row"]),
-        option("--dt 0.1", &["'--time <COLUMN>' cannot be used with '--dt <SECONDS>'"]),
         typed("fit data.csv --y y --dt -1", &["data.csv", "dt = -1 must be a positive number"]),
         typed("fit data.csv --y y --dt nan", &["data.csv", "must be a positive number"]),
         typed("fit data.csv", &["data.csv", "no output is named"]),

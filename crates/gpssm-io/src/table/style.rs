@@ -112,6 +112,11 @@ impl Style {
     }
 }
 
+/// The first field of a kind is the one that is named.
+fn keep(place: &mut Option<String>, text: &str) {
+    place.get_or_insert_with(|| text.to_owned());
+}
+
 impl Evidence {
     /// Takes note of a field.
     pub(super) fn add(&mut self, text: &str) {
@@ -121,18 +126,17 @@ impl Evidence {
         }
         let body = text.trim_start_matches(['+', '-', MINUS]);
         let body = body.split(['e', 'E', 'd', 'D']).next().unwrap_or_default();
-        let own = || Some(text.to_owned());
         if let Some(group) = body.chars().find(|c| GROUPS.contains(c)) {
             self.group = Some(kind(group));
         }
         let count = |mark: char| body.matches(mark).count();
         match (body.rfind(','), body.rfind('.')) {
             (Some(comma), Some(point)) if comma > point => {
-                self.comma = own();
+                keep(&mut self.comma, text);
                 self.group = Some('.');
             }
             (Some(_), Some(_)) => {
-                self.point = own();
+                keep(&mut self.point, text);
                 self.group = Some(',');
             }
             (Some(_), None) if count(',') > 1 => self.group = Some(','),
@@ -141,14 +145,14 @@ impl Evidence {
                 let (whole, rest) = (&body[..comma], &body[comma + 1..]);
                 let may_be_group =
                     rest.len() == 3 && (1..=3).contains(&whole.len()) && !whole.starts_with('0');
-                if may_be_group { self.unsure = own() } else { self.comma = own() }
+                if may_be_group { keep(&mut self.unsure, text) } else { keep(&mut self.comma, text) }
             }
             (None, Some(point)) => {
                 let (whole, rest) = (&body[..point], &body[point + 1..]);
                 let may_be_group =
                     rest.len() == 3 && (1..=3).contains(&whole.len()) && !whole.starts_with('0');
                 if !may_be_group {
-                    self.point = own();
+                    keep(&mut self.point, text);
                 }
             }
             (None, None) => {}
