@@ -43,14 +43,7 @@ pub struct Cli {
 /// The version, and the vector instructions in use: draws are the same where these are.
 fn version() -> &'static str {
     static VERSION: OnceLock<String> = OnceLock::new();
-    VERSION.get_or_init(|| {
-        format!(
-            "{} ({}, {})",
-            env!("CARGO_PKG_VERSION"),
-            std::env::consts::ARCH,
-            gpssm::linalg::instruction_set()
-        )
-    })
+    VERSION.get_or_init(|| format!("{} ({})", env!("CARGO_PKG_VERSION"), gpssm::linalg::instruction_set()))
 }
 
 /// The commands.

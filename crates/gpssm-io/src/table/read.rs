@@ -286,7 +286,7 @@ fn find_style(path: &Path, columns: &Columns, error: &DataError) -> Result<Style
         let fields = places.numeric().chain(places.time).filter_map(|place| row.get(place));
         fields.filter_map(|field| std::str::from_utf8(field).ok()).for_each(|text| evidence.add(text));
     }
-    evidence.style().map_err(|(text, other)| {
+    evidence.style(header.delimiter == b';').map_err(|(text, other)| {
         let problem = Box::new(match other {
             Some(other) => DataProblem::CommaAndPoint { comma: text, point: other },
             None => DataProblem::ThousandOrDecimal { text },

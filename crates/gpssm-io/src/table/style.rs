@@ -159,8 +159,8 @@ impl Evidence {
         }
     }
 
-    /// The style, or what stands against one.
-    pub(super) fn style(&self) -> Result<Style, (String, Option<String>)> {
+    /// The style, or what stands against one. Columns are separated by semicolons where commas are decimal.
+    pub(super) fn style(&self, semicolons: bool) -> Result<Style, (String, Option<String>)> {
         let style = |decimal, group| Ok(Style { decimal, group, plain: false });
         match (&self.comma, &self.point, self.group) {
             (Some(comma), Some(point), _) => Err((comma.clone(), Some(point.clone()))),
@@ -173,6 +173,7 @@ impl Evidence {
             },
             (None, None, Some(',')) => style('.', Some(',')),
             (None, None, group) => match &self.unsure {
+                Some(_) if semicolons => style(',', group),
                 Some(text) => Err((text.clone(), None)),
                 None => style('.', group),
             },
@@ -187,7 +188,7 @@ mod tests {
     fn read(fields: &[&str]) -> Result<Vec<f64>, (String, Option<String>)> {
         let mut evidence = Evidence::default();
         fields.iter().for_each(|field| evidence.add(field));
-        let style = evidence.style()?;
+        let style = evidence.style(false)?;
         let number =
             |field: &&str| style.plain_text(field).and_then(|text| text.parse().ok()).unwrap_or(f64::NAN);
         Ok(fields.iter().map(number).collect())

@@ -116,7 +116,7 @@ pub const CASES: &[Case] = &[
     ),
     data!(
         "thousands or decimals",
-        b"t;y\r\n0;1,500\r\n1;2,500\r\n",
+        b"t\ty\r\n0\t1,500\r\n1\t2,500\r\n",
         FIT,
         "line 2, column 'y': '1,500' may be a decimal number or one in thousands"
     ),
