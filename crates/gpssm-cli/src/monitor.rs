@@ -387,7 +387,6 @@ mod tests {
     use super::*;
 
     /// Four chains on two threads, all starts of 10 s, 100 sweeps of 0.5 s each: 120 s in all, whatever is done by when.
-    /// Seen failing with the starts of chains that have not begun left out.
     #[test]
     fn the_time_left_counts_starts_and_all_chains() {
         let left = |chains: &[Left], pace: &Pace| seconds_left(chains, pace, Some(0.5), 2).expect("a time");

@@ -114,11 +114,19 @@ impl Output {
 
     fn csv(&self, to: impl Write) -> std::io::Result<()> {
         let mut writer = csv::Writer::from_writer(to);
-        writer.write_record(self.columns.iter().map(|(name, _)| name))?;
+        writer.write_record(self.columns.iter().map(|(name, _)| name)).map_err(cause)?;
         for row in 0..self.n_rows() {
-            writer.write_record(self.columns.iter().map(|(_, column)| column.cell(row)))?;
+            writer.write_record(self.columns.iter().map(|(_, column)| column.cell(row))).map_err(cause)?;
         }
         writer.flush()
+    }
+}
+
+/// What went wrong with the file or the pipe: an error of the writer hides its kind.
+fn cause(error: csv::Error) -> std::io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => std::io::Error::other(format!("{other:?}")),
     }
 }
 

@@ -120,7 +120,6 @@ fn tables() -> Vec<Case> {
             "t,u,y\n0,1,2\n1,1,2\n3000,2,3\n3001,1,1\n",
             &["d.csv, line 4, column 't'", "2998 rows are missing"],
         ),
-        table("t,u,y\n0,1,2\n1,1,2\n1.4142,2,3\n4.1,1,1\n", &["d.csv, line 4, column 't'", "resample"]),
         table("t,u,z\n0,1,2\n1,2,3\n", &["d.csv", "there is no column 'y'", "t, u, z"]),
         table("t,u,y,y\n0,1,2,3\n1,2,3,4\n", &["d.csv", "2 columns have the name 'y'"]),
         table("0,1,2\n1,2,3\n2,3,4\n", &["d.csv", "there is no header"]),

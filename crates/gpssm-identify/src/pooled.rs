@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::score::point_scores;
 
-    /// Two sequences are scored as one that follows the other. Seen failing with sequences of equal weight.
+    /// Two sequences are scored as one that follows the other.
     #[test]
     fn two_sequences_are_scored_as_one() {
         let sequence = |y: &[f64]| Sequence::scalar(y, None).unwrap();

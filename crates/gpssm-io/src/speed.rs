@@ -103,7 +103,7 @@ fn along(t: f64, measured: &[(f64, f64)]) -> f64 {
 mod tests {
     use super::*;
 
-    /// The figures are those of the page. Seen failing with one digit changed.
+    /// The figures are those of the page.
     #[test]
     fn the_figures_are_those_of_the_performance_page() {
         let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/performance.md"));

@@ -159,6 +159,7 @@ fn hostile_names_stay_text() {
         sequences: evil(2),
         time_label: evil(1).concat(),
         times: vec![vec![f64::NAN; 30], vec![1.0]],
+        ..Names::default()
     };
     let page = report(&ReportInput {
         title: "</title><script>",

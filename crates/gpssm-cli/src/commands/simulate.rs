@@ -82,6 +82,9 @@ pub struct PathArgs {
 impl PathArgs {
     /// Refuses tables that cannot be written, before anything is computed.
     pub fn check(&self, read: &[&Path]) -> Result<(), Failure> {
+        if self.paths == 0 {
+            return Err(Failure::input("--paths 0: at least one path is needed"));
+        }
         for path in self.out.iter().chain(&self.samples) {
             check_table(path, read)?;
         }
@@ -139,9 +142,9 @@ pub type Labelled<T> = (String, Vec<f64>, T);
 
 fn posterior(args: &SimulateArgs, run: &Path, options: &FreeRunOptions) -> Result<u8, Failure> {
     let fitted = Fitted::open(run, args.draws)?.for_record(&args.record)?;
+    let (records, clock) = records(args, &fitted)?;
     let start = start(args, &fitted)?;
     let mut done = Vec::new();
-    let (records, clock) = records(args, &fitted)?;
     for (label, time, sequence) in records {
         let progress = steps("simulate");
         let tell = |done: usize, of: usize| progress.tell(done, of);

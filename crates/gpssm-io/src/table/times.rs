@@ -49,7 +49,7 @@ impl TimeReader {
         // Eight digits that are a day count as one, unless numbers came before.
         let stamp = match self.kind {
             Some(Kind::Number) => None,
-            _ => stamp::parse(text, self.order).filter(|stamp| is_likely(stamp)),
+            _ => stamp::parse(text, self.order).filter(is_likely),
         };
         if let Some(stamp) = stamp {
             return self.stamp(&stamp, line, text);
