@@ -74,13 +74,13 @@ fn check(n_replicates: u64) {
 
 #[test]
 fn noise_and_path_together_leave_the_joint_distribution_invariant() {
-    check(4_000);
+    check(1_500);
 }
 
 #[test]
 #[ignore = "minutes; cargo test --release --test full_sweep -- --ignored"]
 fn noise_and_path_together_leave_the_joint_distribution_invariant_long() {
-    check(60_000);
+    check(20_000);
 }
 
 /// Root mean square distance of a path from its mean.
