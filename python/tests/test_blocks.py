@@ -160,7 +160,7 @@ def test_errors_have_names_and_shapes():
     f = Transition(gpssm.SquaredExponential(1.0, 1.0), 0.1)
     with pytest.raises(ValueError, match=r"x: expected shape \(T, 1\), not \(3, 2\)"):
         f.log_joint(np.zeros((3, 2)))
-    with pytest.raises(ValueError, match=r"ell\[x1\]: a number is needed here"):
+    with pytest.raises(ValueError, match=r"se_ell\[x, x\]: a number is needed here"):
         Transition(gpssm.SquaredExponential(1.0, gpssm.LogNormal(1.0, 1.0)), 0.1)
     with pytest.raises(ValueError, match="Q: expected shape"):
         Transition(gpssm.SquaredExponential(1.0, 1.0), np.eye(2))

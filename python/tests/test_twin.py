@@ -145,8 +145,8 @@ def test_fitted_function_is_the_mixture_of_its_draws(record, result):
     y, u = record
     center = np.array([y.mean(), u.mean()])
     z_star = np.column_stack([np.linspace(-1, 1, 5), np.linspace(0.5, -0.5, 5)])
-    entries = [name.split(".")[-1] for name in result.parameter_names]
-    assert entries[:5] == ["sigma_f", "ell[x1]", "ell[u1]", "sigma[x1]", "sigma[u1]"]
+    entries = ["se_sigma_f[x]", "se_ell[x, x]", "se_ell[x, u]", "linear_sigma[x, x]", "linear_sigma[x, u]"]
+    assert list(result.parameter_names[:5]) == entries
     means, variances = [], []
     for chain in result.chains:
         for theta, path in zip(chain.draws.theta, chain.draws.paths[0], strict=True):
