@@ -136,7 +136,7 @@ impl GivenF<'_> {
         let log_density = self.log_density(&theta, &model, &paths, sweep);
         let mut at = At { theta, model, frame, paths, log_density };
         self.along(axis, &mut at, &z, sweep, rng);
-        self.around(&mut at, z, sweep, rng);
+        self.around(&mut at, &z, sweep, rng);
         sweep.state.theta = at.theta;
         sweep.state.paths = at.paths;
     }
@@ -176,9 +176,9 @@ impl GivenF<'_> {
     }
 
     /// Elliptical slice sampling of z, which is nearly N(0, I) given theta (Murray, Adams, MacKay 2010).
-    fn around<R: Rng>(&self, at: &mut At, mut z: Vec<f64>, sweep: &mut Sweep, rng: &mut R) {
+    fn around<R: Rng>(&self, at: &mut At, z: &[f64], sweep: &mut Sweep, rng: &mut R) {
         let square = |z: &[f64]| 0.5 * z.iter().map(|z| z * z).sum::<f64>();
-        let level = at.log_density + square(&z) + (1.0 - rng.random::<f64>()).ln();
+        let level = at.log_density + square(z) + (1.0 - rng.random::<f64>()).ln();
         let mut other: Vec<f64> = (0..z.len()).map(|_| rng.sample(StandardNormal)).collect();
         at.frame.keep_held(&mut other);
         let mut angle = rng.random::<f64>() * 2.0 * PI;
@@ -189,7 +189,7 @@ impl GivenF<'_> {
             let paths = at.frame.place(&turned, &at.paths);
             let log_density = self.log_density_from(&at.theta, &at.model, &at.paths, &paths, sweep);
             if log_density + square(&turned) >= level {
-                (at.paths, at.log_density, z) = (paths, log_density, turned);
+                (at.paths, at.log_density) = (paths, log_density);
                 break;
             }
             if angle < 0.0 {
@@ -199,7 +199,6 @@ impl GivenF<'_> {
             }
             angle = low + (high - low) * rng.random::<f64>();
         }
-        drop(z);
     }
 
     /// The same, minus infinity where a sign changes that the coordinates depend on.
