@@ -16,14 +16,32 @@ from ._types import Floats
 __all__ = ["Distilled"]
 
 
+class DistilComparison(TypedDict):
+    """Errors of the posterior and of the distilled model on the same training rows, by output; fits in percent."""
+
+    n_rows: int
+    posterior_rmse: list[float | None]
+    distilled_rmse: list[float | None]
+    posterior_fit: list[float | None]
+    distilled_fit: list[float | None]
+
+
 class DistilLoss(TypedDict):
-    """Errors against the mixture over all draws, by state, on points that were not used in the fit."""
+    """Errors of f against the mixture, by state, on points that were not used in the fit; draws that were averaged.
+
+    ``free_run`` and ``one_step`` compare the distilled model with the full posterior on the training record.
+    """
 
     mean_rmse: list[float]
     mean_error: list[float]
     sd_rmse: list[float]
     sd_error: list[float]
     n_points: int
+    n_draws: int
+    n_mapped: int
+    n_left_out: int
+    free_run: DistilComparison | None
+    one_step: DistilComparison | None
 
 
 class _Sparse(TypedDict):
@@ -50,7 +68,7 @@ class Distilled:
     --------
     >>> import numpy as np, gpssm
     >>> result = gpssm.fit(np.sin(0.4 * np.arange(30)), draws=10, tune=10, chains=1, progress_bar=False)
-    >>> small = result.distil(5)
+    >>> small = result.distil(5, max_loss=None)
     >>> small
     <gpssm.Distilled: 1 states, 0 inputs, inducing inputs [5]>
     >>> mean, sd = small([0.1, 0.5])
@@ -75,7 +93,7 @@ class Distilled:
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
         >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
-        >>> result.distil(size=6).jacobian([0.0, 0.5]).shape
+        >>> result.distil(size=6, max_loss=None).jacobian([0.0, 0.5]).shape
         (2, 1, 1)
         """
         return self._evaluate(x, u)[2]
@@ -101,7 +119,7 @@ class Distilled:
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
         >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
-        >>> small = result.distil(size=6)
+        >>> small = result.distil(size=6, max_loss=None)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     small.save(folder + "/small.json")
         ...     gpssm.Distilled.load(folder + "/small.json") == small

@@ -453,6 +453,7 @@ fn posteriors() -> Vec<Case> {
         typed("distil run.zarr -o nodir/d.json", &["there is no folder nodir"]),
         typed("distil run.zarr -o d.json --size 0", &["--size"]),
         typed("distil run.zarr -o d.json --tolerance -1", &["--tolerance -1", "positive"]),
+        typed("distil run.zarr -o d.json --max-loss=-1", &["--max-loss -1", "from 0 on"]),
         typed("distil run.zarr -o d.json --tolerance nan", &["--tolerance NaN", "positive"]),
         stated("", "--steps 4 --thin 0", &["--thin"]),
         stated("", "", &["m.toml", "no data file", "--steps"]),

@@ -284,10 +284,12 @@ fn smaller_posteriors() {
     let path = folder.path();
     let json: Value = serde_json::from_str(&gpssm(path, "thin run.zarr --keep 4")).expect("JSON");
     assert_eq!(json["loss"]["kept"].as_array().map(Vec::len), Some(4));
-    gpssm(path, "distil run.zarr -o small.json --size 6");
+    gpssm(path, "distil run.zarr -o small.json --size 6 --max-loss 1000");
     let small = std::fs::read_to_string(path.join("small.json")).expect("a file");
     let small: Value = serde_json::from_str(&small).expect("JSON");
     assert!(small["loss"]["mean_rmse"][0].as_f64().is_some_and(f64::is_finite), "{}", small["loss"]);
+    assert!(small["loss"]["free_run"]["distilled_fit"][0].as_f64().is_some(), "{}", small["loss"]);
+    assert_eq!((&small["version"], &small["output_names"][0]), (&Value::from(2), &Value::from("y")));
 }
 
 /// A model that states everything, and runs that are over in a moment.

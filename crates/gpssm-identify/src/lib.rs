@@ -2,6 +2,7 @@
 //!
 //! - [`layout`]: rows of a record as rows of a model: lagged inputs, dead time, thinning
 //! - [`auto`]: lags, delay, thinning, kernel and prior chosen from the training record
+//! - `distil`: a fitted model as one sparse Gaussian process
 //! - [`calibration`]: prediction intervals of free runs, calibrated on held-out parts of the training record
 //! - [`fitted`]: a posterior with its layout, calibration and training record
 //! - [`free_run`]: it runs free under the inputs of a record
@@ -17,6 +18,7 @@
 pub mod auto;
 pub mod baseline;
 pub mod calibration;
+mod distil;
 pub mod evaluation;
 pub mod fitted;
 pub mod free_run;

@@ -297,7 +297,7 @@ impl Posterior {
     /// One sparse Gaussian process in place of the mixture, as JSON.
     fn distil(&self, py: Python<'_>, options: &str) -> PyResult<String> {
         let options: DistilOptions = from_json("options", options)?;
-        to_json("distilled", &self.run(py, |fitted, _| fitted.posterior.distil(&options))?)
+        to_json("distilled", &self.run(py, |fitted, _| fitted.distil(&options))?)
     }
 
     /// Smallest and largest value of each component of (x, u) that the paths visited.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gpssm::posterior::{DistilOptions, ThinMethod};
+use gpssm::posterior::{DistilOptions, DistilledRows, ThinMethod};
 use serde_json::json;
 
 use crate::commands::fit::make_way_for_file;
@@ -65,8 +65,9 @@ pub fn thin(args: &ThinArgs) -> Result<u8, Failure> {
 #[derive(Debug, Args)]
 #[command(
     after_help = "The file holds a sparse Gaussian process for each state: mean, variance and Jacobian in microseconds, from Rust \
-(gpssm::posterior::distilled) or Python (gpssm.Distilled). Its error against the full mixture is measured on held-out points \
-and stored in the file."
+(gpssm::posterior::distilled) or Python (gpssm.Distilled). Sensor, sampling time, names, units and losses are part of it. The \
+model is judged on the training record beside the full posterior, in a free run and one step ahead; a model that loses more than \
+--max-loss is not written."
 )]
 pub struct DistilArgs {
     /// A posterior store.
@@ -74,12 +75,15 @@ pub struct DistilArgs {
     /// Output file (.json).
     #[arg(long, short, value_name = "FILE")]
     pub out: PathBuf,
-    /// Number of inducing inputs [default: the smallest with an error of the mean below --tolerance].
+    /// Number of inducing inputs [default: the smallest up to 50 with an error of the mean below --tolerance].
     #[arg(long, value_name = "M")]
     pub size: Option<usize>,
-    /// Largest error of the mean, relative to the standard deviation of f.
+    /// Wanted error of the mean, relative to the standard deviation of f.
     #[arg(long, default_value_t = 0.02)]
     pub tolerance: f64,
+    /// Largest loss of fit on the training record, in percentage points.
+    #[arg(long, value_name = "POINTS", default_value_t = 3.0)]
+    pub max_loss: f64,
     /// Overwrite existing files.
     #[arg(long)]
     pub overwrite: bool,
@@ -97,25 +101,77 @@ pub fn distil(args: &DistilArgs) -> Result<u8, Failure> {
     if !(args.tolerance > 0.0 && args.tolerance.is_finite()) {
         return Err(Failure::input(format!("--tolerance {}: must be a positive number", args.tolerance)));
     }
+    if args.max_loss.is_nan() || args.max_loss < 0.0 {
+        return Err(Failure::input(format!("--max-loss {}: must be a number from 0 on", args.max_loss)));
+    }
     check_file(&args.out, &[])?;
     make_way_for_file(&args.out, args.overwrite)?;
     let fitted = Fitted::open(&args.run, args.draws)?;
-    let options = DistilOptions { size: args.size, tolerance: args.tolerance, ..DistilOptions::default() };
-    let distilled = fitted.model.posterior.distil(&options)?;
+    let options = DistilOptions {
+        size: args.size,
+        tolerance: args.tolerance,
+        max_loss: Some(args.max_loss),
+        rows: sampling(&fitted),
+        ..DistilOptions::default()
+    };
+    let distilled = fitted.model.distil(&options)?;
     let text = serde_json::to_string(&distilled).map_err(Failure::other)?;
     std::fs::write(&args.out, text).map_err(|error| Failure::writing(&args.out, &error))?;
-    for (d, name) in fitted.run.problem.model().state_names().iter().enumerate() {
+    let loss = &distilled.loss;
+    if loss.n_mapped + loss.n_left_out > 0 {
         eprintln!(
-            "{name}: mean off by {} ({:.1} % of the sd of f over the data), sd off by {:.1} %",
-            number(distilled.loss.mean_rmse[d]),
-            100.0 * distilled.loss.mean_error[d],
-            100.0 * distilled.loss.sd_error[d]
+            "{} of {} draws: {} brought to the same coordinates of the hidden states, {} of other solutions left out",
+            loss.n_draws,
+            loss.n_draws + loss.n_left_out,
+            loss.n_mapped,
+            loss.n_left_out
         );
     }
+    for (d, name) in distilled.state_names.iter().enumerate() {
+        eprintln!(
+            "{name}: mean off by {} ({:.1} % of the sd of f over the data), sd off by {:.1} %",
+            number(loss.mean_rmse[d]),
+            100.0 * loss.mean_error[d],
+            100.0 * loss.sd_error[d]
+        );
+        if args.size.is_none() && loss.mean_error[d] > args.tolerance {
+            eprintln!(
+                "warning: {name}: {} inducing inputs do not reach the tolerance of {} %; try a larger --size",
+                distilled.largest_size(),
+                100.0 * args.tolerance
+            );
+        }
+    }
+    for (task, found) in [("free run", &loss.free_run), ("one step ahead", &loss.one_step)] {
+        let Some(found) = found else {
+            eprintln!("{task}: the training record is too short to compare it");
+            continue;
+        };
+        for (k, output) in distilled.output_names.iter().enumerate() {
+            let fit = |fit: Option<f64>| fit.map_or_else(|| "-".into(), |fit| format!("{fit:.1} %"));
+            eprintln!(
+                "{task} of {output}, {} training rows: fit {}, all draws {}",
+                found.n_rows,
+                fit(found.distilled_fit[k]),
+                fit(found.posterior_fit[k])
+            );
+        }
+    }
     eprintln!(
-        "{} written; errors are against the full mixture at {} held-out points",
+        "{} written: {} inducing inputs for each state; errors of f are against the full mixture at {} held-out points",
         args.out.display(),
-        distilled.loss.n_points
+        distilled.largest_size(),
+        loss.n_points
     );
     Ok(0)
+}
+
+/// The time between rows of the model, where the record tells.
+fn sampling(fitted: &Fitted) -> DistilledRows {
+    let run = &fitted.run;
+    let timed = run.data.time.is_some() || run.data.dt.is_some();
+    let steps = run.time.iter().filter(|times| timed && times.len() > 1);
+    let mut steps = steps.map(|times| (times[times.len() - 1] - times[0]) / (times.len() - 1) as f64);
+    let time_unit = run.dates.as_ref().map(|_| "s".to_owned());
+    DistilledRows { sampling_time: steps.next(), time_unit, ..DistilledRows::default() }
 }

@@ -14,12 +14,14 @@ use crate::kernel::{Kernel, Scratch};
 use crate::linalg::simd::{Vectorised, dispatch, dot, dot_inline};
 use crate::linalg::small;
 use crate::model::compile::Problem;
+use crate::model::spec::SensorSpec;
 use crate::points::Points;
-use crate::scaling::Affine;
+use crate::scaling::{Affine, Scaling};
+use crate::sensor::BoundSensor;
 use crate::smc::proposal::Proposal;
 
 /// The version of the data that this library writes.
-pub(crate) const DISTILLED_VERSION: u32 = 1;
+pub(crate) const DISTILLED_VERSION: u32 = 2;
 
 /// One sparse Gaussian process for each state. Inputs and outputs of its functions are in original units; what is stored
 /// is in internal units, original value = shift + scale * internal value.
@@ -32,18 +34,114 @@ pub struct Distilled {
     pub n_x: usize,
     /// Inputs.
     pub n_u: usize,
+    /// Outputs.
+    #[serde(default)]
+    pub n_y: usize,
+    /// Names, as in the record; physical units are part of them where the record has them so.
+    #[serde(default)]
+    pub state_names: Vec<String>,
+    /// Names of inputs, past values among them.
+    #[serde(default)]
+    pub input_names: Vec<String>,
+    /// Names of outputs.
+    #[serde(default)]
+    pub output_names: Vec<String>,
+    /// How rows of a record become rows of the model.
+    #[serde(default)]
+    pub rows: DistilledRows,
     /// Units of the states.
     pub x_units: Affine,
     /// Units of the inputs.
     pub u_units: Affine,
+    /// Units of the outputs.
+    #[serde(default = "no_units")]
+    pub y_units: Affine,
     /// The functions.
     pub states: Vec<DistilledState>,
     /// Process noise covariance averaged over the draws, row-major, original units.
     pub process_noise: Vec<f64>,
+    /// How the states are seen.
+    #[serde(default)]
+    pub sensor: Option<DistilledSensor>,
+    /// Names of theta.
+    #[serde(default)]
+    pub theta_names: Vec<String>,
     /// Mean of theta, for sensor and initial state of a filter.
     pub theta: Vec<f64>,
     /// What was lost against the mixture.
     pub loss: DistilLoss,
+}
+
+fn no_units() -> Affine {
+    Affine::identity(0)
+}
+
+/// Rows of a record and rows of the model: in row t of the model stand the measured outputs of row t k and, for each measured
+/// input, its values `delay` - 1, `delay`, ..., `delay` - 1 + `input_lags` rows of the model before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DistilledRows {
+    /// Time from one row of the model to the next, if it is known.
+    pub sampling_time: Option<f64>,
+    /// Unit of the sampling time, if it is known: seconds of time stamps.
+    pub time_unit: Option<String>,
+    /// Rows of the record for each row of the model, k.
+    pub every: usize,
+    /// Past values of each input.
+    pub input_lags: usize,
+    /// Rows of the model from an input to the first state that it acts on.
+    pub delay: usize,
+}
+
+impl Default for DistilledRows {
+    fn default() -> Self {
+        Self { sampling_time: None, time_unit: None, every: 1, input_lags: 0, delay: 1 }
+    }
+}
+
+/// How the states are seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DistilledSensor {
+    /// The sensor as the model describes it; its learned numbers stand in theta.
+    pub description: SensorSpec,
+    /// Its numbers, where it is linear with Gaussian noise.
+    pub linear: Option<LinearSensor>,
+}
+
+/// y = C x + D u + offset + e, e ~ N(0, R), original units, row-major.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinearSensor {
+    /// C, (output, state).
+    pub c: Vec<f64>,
+    /// D, (output, input).
+    pub d: Vec<f64>,
+    /// One for each output.
+    pub offset: Vec<f64>,
+    /// R.
+    pub noise: Vec<f64>,
+}
+
+impl LinearSensor {
+    pub(crate) fn of(sensor: &BoundSensor, scaling: &Scaling) -> Option<Self> {
+        let sensor = sensor.as_linear_gaussian()?;
+        let (n_y, n_x) = (sensor.offset.len(), sensor.n_x);
+        let n_z = sensor.weights.len() / n_y;
+        let (y, mut found) = (&scaling.y, Self { c: vec![], d: vec![], offset: vec![], noise: vec![] });
+        for k in 0..n_y {
+            let mut offset = y.to_original(k, sensor.offset[k]);
+            for c in 0..n_z {
+                let weight = sensor.weights[k * n_z + c] * y.scale[k] / scaling.z_scale(c);
+                offset -= weight * scaling.z_shift(c);
+                if c < n_x { found.c.push(weight) } else { found.d.push(weight) }
+            }
+            found.offset.push(offset);
+        }
+        let r = sensor.covariance().into_iter().enumerate();
+        found.noise = r.map(|(i, r)| r * y.scale[i / n_y] * y.scale[i % n_y]).collect();
+        Some(found)
+    }
 }
 
 /// One state.
@@ -84,6 +182,17 @@ pub struct SparseFunction {
     pub coefficients: Vec<f64>,
     /// S, lower triangle by rows.
     pub variance_factor: Vec<f64>,
+}
+
+impl Distilled {
+    /// Inducing inputs of the state that has most.
+    pub fn largest_size(&self) -> usize {
+        let size = |state: &DistilledState| match state {
+            DistilledState::Sparse(function) => function.n_inducing,
+            DistilledState::Lag { .. } => 0,
+        };
+        self.states.iter().map(size).max().unwrap_or(0)
+    }
 }
 
 impl SparseFunction {
@@ -200,7 +309,7 @@ impl DistilledFunction {
     pub fn new(distilled: &Distilled) -> Result<Self, Error> {
         if distilled.version != DISTILLED_VERSION {
             return Err(Error::data(format!(
-                "distilled model of version {}, this library reads version {DISTILLED_VERSION}",
+                "distilled model of version {}, but this library reads version {DISTILLED_VERSION}: distil the run again",
                 distilled.version
             )));
         }

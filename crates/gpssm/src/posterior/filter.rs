@@ -241,8 +241,21 @@ impl Posterior {
         if n_samples == 0 {
             return Err(Error::settings("n_samples", "at least one sample is needed"));
         }
-        let record = self.internal(sequence);
         let mut filter = OnlineFilter::new(self, initial, options)?;
+        self.predict_ahead_with(&mut filter, sequence, k, n_samples, options, on_progress)
+    }
+
+    /// The same with a filter at its start, which may be that of another function.
+    pub(crate) fn predict_ahead_with(
+        &self,
+        filter: &mut OnlineFilter,
+        sequence: &Sequence,
+        k: usize,
+        n_samples: usize,
+        options: &OnlineOptions,
+        on_progress: &dyn Fn(usize, usize) -> bool,
+    ) -> Result<HorizonPrediction, Error> {
+        let (n, record) = (sequence.n_rows(), self.internal(sequence));
         let mut rows: Vec<Vec<f64>> = Vec::new();
         let mut log_score = Vec::new();
         let mut effective = options.functions as f64;
@@ -252,7 +265,7 @@ impl Posterior {
             }
             effective = filter.step(sequence.y(t), sequence.u(t))?.effective_functions;
             let mut rng = stream_for(options.seed, Stream::Horizon, t as u64);
-            let (y, score) = self.ahead(&mut filter, &record, t, k, n_samples, &mut rng);
+            let (y, score) = self.ahead(filter, &record, t, k, n_samples, &mut rng);
             let finite = y.iter().all(|y| y.is_finite());
             if !finite {
                 return Err(Error::data(format!("predictions from row {t} overflowed")));

@@ -153,6 +153,51 @@ impl FunctionPosterior {
 }
 
 impl FunctionPosterior {
+    /// E[f(z)] at every point, (point, dimension): O(n) each, where [`FunctionPosterior::evaluate`] needs O(n^2).
+    pub(crate) fn means(&self, z: &Points) -> Vec<f64> {
+        let (n_x, n) = (self.n_x(), z.len());
+        let transition = &self.space.transition;
+        let mut means = Vec::new();
+        evaluate_all(&transition.means, z, &mut means);
+        for (d, of) in transition.lags.iter().enumerate().filter_map(|(d, of)| of.map(|of| (d, of))) {
+            (0..n).for_each(|i| means[i * n_x + d] = z.column(of)[i]);
+        }
+        for block in &self.blocks {
+            let p = block.dims.len();
+            match &block.kind {
+                Kind::Known => {}
+                Kind::Exact { kernels, factor, whitened } => {
+                    let mut coefficients = whitened.clone();
+                    solve_transposed(factor, &mut coefficients);
+                    let own: Vec<Vec<f64>> =
+                        (0..p).map(|a| coefficients.iter().skip(a).step_by(p).copied().collect()).collect();
+                    let (mut row, mut scratch) = (vec![0.0; self.pairs.points.len()], Scratch::default());
+                    let mut at = vec![0.0; z.n_components()];
+                    for i in 0..n {
+                        z.get(i, &mut at);
+                        for (a, &d) in block.dims.iter().enumerate() {
+                            kernels[a].row(&self.pairs.points, 0..row.len(), &at, &mut row, &mut scratch);
+                            means[i * n_x + d] += dot(&row, &own[a]);
+                        }
+                    }
+                }
+                Kind::Basis { design, factor, whitened } => {
+                    let mut weights = whitened.clone();
+                    solve_transposed(factor, &mut weights);
+                    let w = design.n_weights();
+                    let (mut rows, mut extra) = (Vec::new(), Vec::new());
+                    design.features(z, &mut rows, &mut extra);
+                    for i in 0..n {
+                        for (a, &d) in block.dims.iter().enumerate() {
+                            means[i * n_x + d] += dot(&rows[(i * p + a) * w..][..w], &weights);
+                        }
+                    }
+                }
+            }
+        }
+        means
+    }
+
     /// Mean and covariance of f_d at all points together, row-major. What FIC draws afresh at each point is left out.
     pub(crate) fn joint(&self, z: &Points, d: usize) -> (Vec<f64>, Vec<f64>) {
         let (n_x, n) = (self.n_x(), z.len());

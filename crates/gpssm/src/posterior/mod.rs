@@ -33,8 +33,12 @@ pub(crate) mod warning;
 
 pub use self::compare::{Ranked, compare, rank};
 pub use self::density::PointwiseLogLikelihood;
+pub use self::distil::judge::DistilComparison;
 pub use self::distil::{DistilLoss, DistilOptions};
-pub use self::distilled::{Distilled, DistilledFunction, DistilledState, SparseFunction};
+pub use self::distilled::{
+    Distilled, DistilledFunction, DistilledRows, DistilledSensor, DistilledState, LinearSensor,
+    SparseFunction,
+};
 pub use self::ensemble::{Ensemble, Intervals, crps, quantile};
 pub use self::filter::{Filtered, HorizonPrediction, Smoothed};
 pub use self::mixture::{GaussianMixture, standard_cdf, standard_quantile};

@@ -134,7 +134,7 @@ impl Posterior {
     }
 
     /// Where each state stands in the outputs, if every path of every draw is the outputs themselves.
-    fn exact_outputs(&self) -> Option<Vec<(usize, usize)>> {
+    pub(crate) fn exact_outputs(&self) -> Option<Vec<(usize, usize)>> {
         let shown = shown_outputs(self.problem())?;
         let paths = path_on_outputs(self.problem(), &shown);
         let on_outputs = |draw: &super::WeightedDraw| {

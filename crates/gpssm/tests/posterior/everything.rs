@@ -273,7 +273,8 @@ fn every_use_of_every_model_is_finite() {
                 let (thinned, loss) = posterior.thin(2, method, 1).unwrap();
                 assert!(thinned.len() == 2 && loss.mean_error.is_finite() && loss.divergence.is_finite());
             }
-            let options = DistilOptions { size: Some(12), cloud: 60, ..DistilOptions::default() };
+            let options =
+                DistilOptions { size: Some(12), cloud: 60, max_loss: None, ..DistilOptions::default() };
             let distilled = posterior.distil(&options).unwrap();
             let text = serde_json::to_string(&distilled).unwrap();
             let read: Distilled = serde_json::from_str(&text).unwrap();
