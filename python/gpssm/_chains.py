@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pickle
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from . import _core
 from ._data import Data
 from ._settings import Sampler, budget_text
 from ._types import Floats
+from ._warn import warn
 from .model import Model
 
 Looked = Callable[[int, float | None, str, float | None, str, int | None], None]
@@ -160,7 +160,7 @@ def run_here(
     plans = [(chain, state, None if draws is None else draws._to_core()) for chain, state, draws in job.plans]
     found, ended, basis = problem.sample(sampler, plans, True, progress, look, store)
     if (fault := problem.faults()) is not None:
-        warnings.warn(f"{fault}; such states count as impossible", UserWarning, stacklevel=5)
+        warn(f"{fault}; such states count as impossible")
     return Outcome([Chain._from_core(chain) for chain in found], ended, basis)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from . import _core
 from ._arguments import checked
@@ -18,6 +18,8 @@ from ._progress import Steps
 from ._settings import whole
 from ._suggest import refuse_unknown
 from ._tree import add_parameters, inputs_of, observed, row_index
+from ._types import Floats
+from ._warn import warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,15 +32,18 @@ __all__ = ["compare"]
 def prior_tree(problem: _core.Problem, data: Data, draws: int, seed: int) -> xr.DataTree:
     """Draws before any fit as a tree; see `gpssm.Model.sample_prior`."""
     found = problem.sample_prior(whole("draws", draws, 1), whole("seed", seed, 0))
-    if found["diverged"]:
-        warnings.warn(
-            f"{found['diverged']} of {draws} simulated records overflowed and are left out; narrower priors keep "
-            "states from growing without bound",
-            UserWarning,
-            stacklevel=4,
-        )
     if not len(found["theta"]):
         raise ValueError("sample_prior: all simulated records overflowed; give narrower priors")
+    held = _hold(found["y"], data)
+    lost, far = found["diverged"], int(held.sum())
+    if lost or far:
+        what = [f"{far} of {draws} simulated records go further and are held there" if far else ""]
+        what += [f"{lost} of {draws} overflowed and are left out" if lost else ""]
+        warn(
+            f"the priors allow outputs beyond {REACH} times the range of the data: "
+            f"{', '.join(filter(None, what))}. Functions that are added to the state can grow without bound: "
+            "state narrower priors, or a mean that returns, such as LinearMean([0.9])"
+        )
     dims = ("chain", "draw")
     coords = {"chain": [0], "draw": np.arange(len(found["theta"]))}
     prior = xr.Dataset(coords={**coords, **row_index(data), "state": problem.state_names})
@@ -48,7 +53,44 @@ def prior_tree(problem: _core.Problem, data: Data, draws: int, seed: int) -> xr.
     predictive = xr.Dataset({"y": y}, {**coords, **row_index(data), "output": data.outputs})
     groups = {"prior": prior, "prior_predictive": predictive, "observed_data": observed(data)}
     groups["constant_data"] = inputs_of(data)
-    return xr.DataTree.from_dict(groups)
+    tree = xr.DataTree.from_dict(groups)
+    _count(tree)
+    return tree
+
+
+def _count(tree: xr.DataTree) -> None:
+    """Make counts integers, in place: ArviZ draws histograms of integers, smooth densities of other numbers."""
+    drawn = [name for name in ("prior_predictive", "posterior_predictive", "predictions") if name in tree.children]
+    if not drawn or not all(_are_whole(tree[name]["y"].values) for name in drawn):
+        return
+    for name in [*drawn, "observed_data"]:
+        values = tree[name]["y"]
+        if _are_whole(values.values):
+            tree[name]["y"] = values.astype(np.int64)
+
+
+def _are_whole(values: Floats) -> bool:
+    """Whether all are whole numbers that float64 can count; a missing one is not."""
+    return bool((np.abs(values) < 2.0**53).all() and (values == np.rint(values)).all())
+
+
+REACH = 100
+"""Outputs drawn from the prior are held within so many ranges of the data on either side."""
+
+
+def _hold(simulated: list[Floats], data: Data) -> NDArray[np.bool_]:
+    """Hold outputs (draw, time, output) near the range of the data, in place; give the draws that were held."""
+    measured = np.concatenate(data.y)
+    known = np.isfinite(measured).any(axis=0)
+    held = np.zeros(len(simulated[0]), dtype=bool)
+    for k in np.flatnonzero(known):
+        low, high = np.nanmin(measured[:, k]), np.nanmax(measured[:, k])
+        reach = REACH * (high - low)
+        for y in simulated:
+            inside = np.clip(y[..., k], low - reach, high + reach)
+            held |= (inside != y[..., k]).any(axis=1)
+            y[..., k] = inside
+    return held
 
 
 def all_groups(
@@ -76,6 +118,7 @@ def all_groups(
         for name in ("observed_data", "constant_data", "posterior_predictive", "prior_predictive"):
             if name in tree.children:
                 tree[name] = xr.DataTree(tree[name].to_dataset().isel(time=np.flatnonzero(seen)))
+    _count(tree)
     return tree
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeGuard, cast
@@ -12,10 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core
+from ._arguments import checked
 from ._index import Index, Times, dates_table, filled, from_values, positions, refuse_other_zones, rows_at
 from ._layout import Layout
 from ._tables import Channels, as_table
 from ._types import Floats
+from ._warn import warn
 
 Sequenced = tuple[list[object], list[str] | None]
 """Sequences, and their labels where there are some."""
@@ -149,6 +150,7 @@ DataLike = Data | Record | OneSequence | Sequence[Record | OneSequence]
 """Recorded outputs or inputs: see `as_data`."""
 
 
+@checked
 def as_data(
     y: DataLike,
     u: DataLike | None = None,
@@ -305,11 +307,9 @@ def _on_grid(values: Floats, index: Index, what: str) -> tuple[Floats, Index]:
     grid = np.full((n, values.shape[1]), np.nan)
     grid[places] = values
     first = int(np.flatnonzero(np.diff(places) > 1)[0])
-    warnings.warn(
+    warn(
         f"{what}: {n - len(values)} rows are left out, the first after {index.text(first)}; "
-        "they become rows with missing outputs",
-        UserWarning,
-        stacklevel=5,
+        "they become rows with missing outputs"
     )
     return grid, filled(index, places)
 

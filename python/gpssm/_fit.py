@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +17,7 @@ from ._layout import DataKeys, Layout
 from ._progress import Bar
 from ._settings import Proposal, Resampling, Sampler, StartAt, budget_text, merged, whole
 from ._types import Json
+from ._warn import warn
 from .bases import BasisLike
 from .functions import FunctionLike
 from .initial import InitialLike
@@ -267,13 +267,11 @@ def _finish(result: Result) -> Result:
     """Say what a user should know; an interrupt before the first draw stays an interrupt."""
     if result.ended == "budget":
         what = result.warnings[0] if result.warnings else "the chains have converged at one look only"
-        warnings.warn(f"the budget ended after {result.n_draws} draws: {what}", UserWarning, stacklevel=3)
+        warn(f"the budget ended after {result.n_draws} draws: {what}")
     if result.ended == "interrupted":
         if result.n_draws == 0:
             raise KeyboardInterrupt
-        warnings.warn(
-            f"interrupted after {result.n_draws} draws; continue with result.resume()", UserWarning, stacklevel=3
-        )
+        warn(f"interrupted after {result.n_draws} draws; continue with result.resume()")
     return result
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from . import _core
+from . import _core, _warn
 from ._chains import Chain
 from ._data import Data, DataLike, as_data, in_order
 from ._index import Times
@@ -28,11 +27,10 @@ InitialState = Literal["model", "last"] | tuple[Literal["last"], int | str] | Ar
 """Where states start: from p(x_0), on from the end of a training sequence, or at known numbers."""
 
 
-def warn(found: Sequence[str], inside: int = 0) -> None:
-    """Pass warnings of the engine on; `inside` counts the functions between the method and this call."""
-    # Over `checked` and the method itself, to the line of the user.
+def warn(found: Sequence[str]) -> None:
+    """Pass warnings of the engine on."""
     for warning in found:
-        warnings.warn(warning, UserWarning, stacklevel=4 + inside)
+        _warn.warn(warning)
 
 
 def filter_options(

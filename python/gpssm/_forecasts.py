@@ -164,7 +164,7 @@ class Forecasts(Fitted):
         """Paths with their intervals, at these times or counted from 0."""
         self._check_sensor()
         found = self._some_draws(max_draws).simulate(inputs, n_rows, first, start, json.dumps(options), bool(raw))
-        warn(found["warnings"], inside=1)
+        warn(found["warnings"])
         times = np.arange(n_rows, dtype=float)
         if time is not None:
             known = time.values[:n_rows]

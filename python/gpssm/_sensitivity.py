@@ -11,6 +11,7 @@ from . import _core
 from ._suggest import did_you_mean
 from ._tree import log_prior, quantities
 from ._types import Floats
+from ._warn import warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,11 +107,8 @@ def _words(prior: float, likelihood: float) -> str:
 
 
 def _warn_of(component: str, k: float) -> None:
-    import warnings
 
-    warnings.warn(
+    warn(
         f"sensitivity to the {component}: the weights are unreliable (Pareto k {k:.2f}); give alphas nearer to 1 "
-        "or more draws",
-        UserWarning,
-        stacklevel=5,
+        "or more draws"
     )

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
+from ._arguments import checked, checked_class
 from ._callables import signature
 from ._registry import Registry
 from ._settings import Proposal, Resampling
@@ -69,6 +70,7 @@ class Gaussian:
     cov: Floats
 
 
+@checked_class
 @dataclass(frozen=True)
 class FIC:
     """Fully independent conditional on inducing inputs (section 4); one row for each point (x, u)."""
@@ -76,6 +78,7 @@ class FIC:
     points: ArrayLike
 
 
+@checked_class
 @dataclass(frozen=True)
 class DTC:
     """Inducing inputs without FIC's correction of the variance."""
@@ -83,6 +86,7 @@ class DTC:
     points: ArrayLike
 
 
+@checked_class
 @dataclass(frozen=True)
 class Hilbert:
     """Laplace eigenfunctions on the box center +- half_width of (x, u)."""
@@ -92,6 +96,7 @@ class Hilbert:
     center: ArrayLike | None = None
 
 
+@checked_class
 @dataclass(frozen=True)
 class LinearFunction:
     """weights . (x, u) + offset."""
@@ -174,6 +179,7 @@ class Transition:
     (array([1.153]), array([[1.2539]]))
     """
 
+    @checked
     def __init__(
         self,
         kernels: Kernel | Sequence[Kernel],
@@ -218,6 +224,7 @@ class Transition:
             return np.zeros((0, 0))
         return _matrix(u, what, self.n_u)
 
+    @checked
     def one_step(self, x: ArrayLike, u: ArrayLike | None = None) -> Gaussian:
         """Predict x_t from x_{0:t-1} and u_{0:t-1} with f integrated out, process noise included (eq. 3).
 
@@ -234,6 +241,7 @@ class Transition:
         """
         return Gaussian(*self._core.one_step(_matrix(x, "x", self.n_x), self._inputs(u)))
 
+    @checked
     def log_joint(self, x: ArrayLike, u: ArrayLike | None = None) -> float:
         """Log density of a path, log p(x_{1:T} | x_0) with f integrated out (eq. 4).
 
@@ -244,6 +252,7 @@ class Transition:
         """
         return self._core.log_joint(_matrix(x, "x", self.n_x), self._inputs(u))
 
+    @checked
     def ancestor_log_weights(self, prefixes: ArrayLike, future: ArrayLike, u: ArrayLike | None = None) -> Floats:
         """Log density of a reference's future after each of several prefixes, not normalised (eq. 8).
 
@@ -267,6 +276,7 @@ class Transition:
             raise ValueError(f"prefixes: expected shape (N, t, {self.n_x}), not {stack.shape}")
         return self._core.ancestor_log_weights(stack, _matrix(future, "future", self.n_x), self._inputs(u))
 
+    @checked
     def f_posterior(
         self,
         x: ArrayLike,
@@ -309,6 +319,7 @@ def _basis_numbers(basis: FIC | DTC | Hilbert | None, n_z: int) -> Table:
     return {"kind": "fic" if isinstance(basis, FIC) else "dtc", "points": points.tolist()}
 
 
+@checked_class
 @dataclass(frozen=True)
 class LinearGaussian:
     """y = C x + D u + offset + e, e ~ N(0, R)."""
@@ -360,6 +371,7 @@ class StateSpace:
     (4, 1)
     """
 
+    @checked
     def __init__(
         self,
         transition: Transition,
@@ -443,6 +455,7 @@ class StateSpace:
             *self._core.filter(outputs, inputs_or_none, reference, n_particles, resampling, proposal, stream)
         )
 
+    @checked
     def particle_filter(
         self,
         y: ArrayLike,
@@ -465,6 +478,7 @@ class StateSpace:
         """
         return self._filter(y, u, None, n_particles, resampling, proposal, rng)
 
+    @checked
     def conditional_filter(
         self,
         y: ArrayLike,
@@ -500,6 +514,7 @@ class SliceResult:
     interval: float
 
 
+@checked
 def slice_update(
     x0: float,
     log_density: Callable[[float], float],
@@ -536,6 +551,7 @@ def slice_update(
     return SliceResult(**_core.slice_update(x0, log_density, width, stream, max_step_out, max_shrink))
 
 
+@checked
 def kernel_herding(K: ArrayLike, k: int, *, weights: ArrayLike | None = None) -> NDArray[np.int64]:
     """Choose points whose mean embedding is close to that of all (Chen, Welling, Smola 2010).
 

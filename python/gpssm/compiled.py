@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from ._arguments import checked_class
+
 __all__ = ["CompiledFunction"]
 
 FUNCTION_POINTER = type(ctypes.CFUNCTYPE(None)()).__mro__[1]
@@ -16,20 +18,22 @@ ARGUMENTS = {3: "(x, u, parameters)", 4: "(y, x, u, parameters)"}
 """Pointers to float64 that a function takes, by their number."""
 
 
+@checked_class
 @dataclass(frozen=True, repr=False)
 class CompiledFunction:
     """A compiled function of one point, which the sampler calls without the interpreter.
 
     As a mean, a known transition or a predictor it is ``double f(double *x, double *u, double *parameters)``; as
     the log density of a `SensorDensity` it has the outputs first, ``double f(double *y, double *x, double *u,
-    double *parameters)``. It must not write to its arguments, and is called from several threads.
+    double *parameters)``; as the function of a `KernelFunction` it takes two points, ``double k(double *z,
+    double *z2, double *parameters)``. It must not write to its arguments, and is called from several threads.
 
     Parameters
     ----------
     function : numba cfunc, scipy.LowLevelCallable or int
         The function, or its address.
     parameters : list of str
-        Names of its parameters, in their order.
+        Names of its parameters, in their order; those of a kernel stand in `KernelFunction`.
     name : str, optional
         Its name in messages.
 
@@ -71,13 +75,13 @@ class CompiledFunction:
             "to other processes. Run chains in threads (without an executor)"
         )
 
-    def check(self, n_arguments: int, what: str) -> None:
+    def check(self, n_arguments: int, what: str, arguments: str | None = None) -> None:
         """Refuse a function that is declared with other arguments."""
         declared = _declared(self.function)
         if declared is not None and declared != n_arguments:
             raise ValueError(
                 f"{what}: {self.name} is declared with {declared} arguments; it must take {n_arguments} pointers "
-                f"to float64, {ARGUMENTS[n_arguments]}, and return float64"
+                f"to float64, {arguments or ARGUMENTS[n_arguments]}, and return float64"
             )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core
+from ._arguments import checked
 from ._tables import as_points
 from ._types import Floats
 
@@ -85,6 +86,7 @@ class Distilled:
         mean, variance, _ = self._evaluate(x, u)
         return mean, np.sqrt(variance)
 
+    @checked
     def jacobian(self, x: ArrayLike, u: ArrayLike | None = None) -> Floats:
         """Derivatives of the mean of f with respect to (x, u), (n, n_x, n_x + n_u).
 
@@ -110,6 +112,7 @@ class Distilled:
         """What was lost against the mixture over all draws, on points that were not used in the fit."""
         return self._content["loss"]
 
+    @checked
     def save(self, out: str | Path) -> None:
         """Write the model to a file, as JSON.
 
@@ -128,6 +131,7 @@ class Distilled:
         Path(out).write_text(self._text)
 
     @classmethod
+    @checked
     def load(cls, path: str | Path) -> Distilled:
         """Read a model that `save` or ``gpssm distil`` wrote; see `save` for an example."""
         return cls(Path(path).read_text())

@@ -371,7 +371,8 @@ class Model:
         Returns
         -------
         xarray.DataTree
-            Groups prior (parameters and states), prior_predictive (``y``) and observed_data.
+            Groups prior (parameters and states), prior_predictive (``y``) and observed_data. Outputs further than
+            100 times the range of the data are held there, with a warning; states are as they were drawn.
 
         Examples
         --------

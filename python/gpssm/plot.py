@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
+from ._arguments import checked
 from ._tree import add_parameters, quantities
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def _interval(ax: Axes, time: Floats, samples: Floats, color: str, label: str) -
     ax.plot(time, middle, color=color, lw=1.2, label=f"median {label}")
 
 
+@checked
 def states(result: Result, *, sequence: str | int | None = None, ax: AxesLike = None) -> list[Axes]:
     """States over time: posterior medians and 90 % intervals, with the outputs that show them.
 
@@ -83,6 +85,7 @@ def states(result: Result, *, sequence: str | int | None = None, ax: AxesLike = 
     return axes
 
 
+@checked
 def transition(
     result: Result,
     *,
@@ -137,6 +140,7 @@ def transition(
     return ax
 
 
+@checked
 def intervals(simulated: xr.Dataset, y: ArrayLike | None = None, *, ax: AxesLike = None) -> list[Axes]:
     """Prediction intervals of `Result.simulate` or `Result.predict`, with what was measured.
 
@@ -172,6 +176,7 @@ def intervals(simulated: xr.Dataset, y: ArrayLike | None = None, *, ax: AxesLike
     return axes
 
 
+@checked
 def one_step(result: Result, *, horizon: int = 1, samples: int = 500, ax: AxesLike = None) -> list[Axes]:
     """Prediction intervals of the training record, `horizon` steps ahead, with what was measured.
 
@@ -198,6 +203,7 @@ def one_step(result: Result, *, horizon: int = 1, samples: int = 500, ax: AxesLi
     return intervals(result.predict(data._first(), horizon=horizon, samples=samples), result.data.y[0], ax=ax)
 
 
+@checked
 def prior(tree: xr.DataTree, *, paths: int = 10, ax: AxesLike = None) -> list[Axes]:
     """Prior predictive check: 90 % of the outputs that the model expects before any data, with what was measured.
 
@@ -237,6 +243,7 @@ def prior(tree: xr.DataTree, *, paths: int = 10, ax: AxesLike = None) -> list[Ax
     return axes
 
 
+@checked
 def prior_and_posterior(
     result: Result,
     var_names: Sequence[str] | str | None = None,
@@ -286,6 +293,7 @@ def prior_and_posterior(
     return axes
 
 
+@checked
 def trace(result: Result, var_names: Sequence[str] | None = None, *, ax: AxesLike = None) -> list[Axes]:
     """Draws of hyper-parameters over the sweeps, one line for each chain.
 

@@ -160,6 +160,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         """
         return draws_tree(self)
 
+    @checked
     def to_arviz(self, tree: xr.DataTree | None = None) -> xr.DataTree | az.InferenceData:
         """Give the draws as the installed ArviZ wants them: a DataTree (1.x) or InferenceData (0.x).
 
@@ -468,6 +469,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
             self, draws, ess=ess, budget=budget, threads=threads, progress_bar=progress_bar, executor=executor
         )
 
+    @checked
     def save(self, out: str | Path) -> None:
         """Write the run to a new folder: a Zarr store that `gpssm.open`, the program and xarray read.
 
@@ -548,6 +550,7 @@ def _is_cached(attribute: object) -> bool:
     return isinstance(attribute, cached_property)
 
 
+@checked
 def open(path: str | Path, model: Model | None = None) -> Result:
     """Read a run from its store, also one of the program's or one that was killed.
 

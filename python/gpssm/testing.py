@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core
+from ._arguments import checked
 from ._callables import signature
 from ._registry import Registry
 from ._types import Floats, Json
@@ -24,6 +25,7 @@ Support = str | Mapping[str, Json]
 """``"real"``, ``"counts"``, or as `SensorDensity` has it: ``{"integers": {"low": 0, "high": 9}}``."""
 
 
+@checked
 def check_kernel(kernel: Kernel, n_x: int = 1, n_u: int = 0) -> None:
     """Check a kernel with numbers for its hyper-parameters at random points.
 
@@ -56,6 +58,7 @@ def check_kernel(kernel: Kernel, n_x: int = 1, n_u: int = 0) -> None:
     _core.check_kernel(table, registry.kernels, n_x, n_x + n_u)
 
 
+@checked
 def check_sensor(
     sensor: SensorDensity,
     x: ArrayLike,

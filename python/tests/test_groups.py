@@ -134,10 +134,9 @@ def test_figures_of_arviz(trees, which, polio, furnace):
     result = {"polio": polio, "furnace": furnace}[which]
     draws = result.to_arviz(trees[which])
     plotted("plot_forest", draws, var_names=["process_sd"])
-    # Prior draws of counts reach so far that the bins of 0.x do not fit them: those of the posterior are enough.
     plotted("plot_ppc" if OLD else "plot_ppc_dist", draws)
-    if not OLD or which == "furnace":
-        plotted("plot_ppc" if OLD else "plot_ppc_dist", draws, group="prior" if OLD else "prior_predictive")
+    # Seen to fail with 0.x where counts drawn from the default priors were not held: they reach 1e17.
+    plotted("plot_ppc" if OLD else "plot_ppc_dist", draws, group="prior" if OLD else "prior_predictive")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -1,5 +1,7 @@
 """What a result can be used for."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -197,6 +199,22 @@ def test_records_before_any_fit(record):
     assert abs(sd.mean() - 0.0798) < 5 * 0.0603 / np.sqrt(n)
     basis = gpssm.Model(dynamics="hilbert(8)").sample_prior(y, u, draws=5)
     assert basis["prior"]["x"].sizes["time"] == 40
+
+
+def test_records_before_any_fit_are_held_near_the_data(record):
+    """Seen to fail without holding: standard deviations of 1e20; and with the warning in gpssm's own line."""
+    y, u = record
+    with pytest.warns(UserWarning, match=r"beyond 100 times .* \d+ of 60 simulated records go further") as said:
+        tree = gpssm.Model().sample_prior(y, u, draws=60, seed=1)
+    assert said[0].filename == __file__
+    drawn = tree["prior_predictive"]["y"].values
+    reach = 100 * (y.max() - y.min())
+    assert drawn.max() <= y.max() + reach and drawn.min() >= y.min() - reach
+    assert np.abs(tree["prior"]["x"].values).max() > 10 * reach, "states are as they were drawn"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        returning = gpssm.Model(kernel="se", mean=gpssm.LinearMean([0.8], [0.0]), process_noise=0.1)
+        returning.sample_prior(y, u, draws=60, seed=1)
 
 
 def test_replicated_outputs_follow_the_sensor(result):
