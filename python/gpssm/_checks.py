@@ -61,10 +61,10 @@ def prior_tree(problem: _core.Problem, data: Data, draws: int, seed: int) -> xr.
 def _count(tree: xr.DataTree) -> None:
     """Make counts integers, in place: ArviZ draws histograms of integers, smooth densities of other numbers."""
     drawn = [name for name in ("prior_predictive", "posterior_predictive", "predictions") if name in tree.children]
-    if not drawn or not all(_are_whole(tree[name]["y"].values) for name in drawn):
+    outputs = {name: tree[name].to_dataset()["y"] for name in [*drawn, "observed_data"]}
+    if not drawn or not all(_are_whole(outputs[name].values) for name in drawn):
         return
-    for name in [*drawn, "observed_data"]:
-        values = tree[name]["y"]
+    for name, values in outputs.items():
         if _are_whole(values.values):
             tree[name]["y"] = values.astype(np.int64)
 

@@ -85,9 +85,9 @@ class Smaller(Fitted):
     ) -> Distilled:
         """Put one sparse Gaussian process in place of the mixture: a model that is evaluated in microseconds.
 
-        Draws whose hidden states differ in sign, scale or rotation are brought to the same coordinates first; draws of
-        other solutions are left out. The model is compared with the full posterior on the training record, in a free run
-        and one step ahead; what was lost is in its attribute ``loss``.
+        Draws whose hidden states differ in sign, scale or rotation are brought to the same coordinates first;
+        draws of other solutions are left out. The model is compared with the full posterior on the training
+        record, in a free run and one step ahead; what was lost is in its attribute ``loss``.
 
         Parameters
         ----------
@@ -98,8 +98,8 @@ class Smaller(Fitted):
         max_size : int
             Largest size that is tried.
         max_loss : float, optional
-            Percentage points of fit that may be lost on the training record; a model that loses more is refused. None
-            to take every model.
+            Percentage points of fit that may be lost on the training record; a model that loses more is refused.
+            None to take every model.
 
         Examples
         --------

@@ -28,9 +28,10 @@ class DistilComparison(TypedDict):
 
 
 class DistilLoss(TypedDict):
-    """Errors of f against the mixture, by state, on points that were not used in the fit; draws that were averaged.
+    """Errors of f against the mixture, by state, on points that were not used in the fit.
 
-    ``free_run`` and ``one_step`` compare the distilled model with the full posterior on the training record.
+    Beside them the draws that were averaged; ``free_run`` and ``one_step`` compare the distilled model with the
+    full posterior on the training record.
     """
 
     mean_rmse: list[float]
