@@ -174,7 +174,8 @@ fn in_own_coordinates(n: usize, coordinates: &dyn Fn(usize) -> (f64, f64)) -> Po
 /// alignment: the fit of the free run falls from 97.5 to -0.7 %.
 #[test]
 fn hidden_states_are_brought_to_the_same_coordinates() {
-    let cases: [(&str, &dyn Fn(usize) -> (f64, f64), bool); 4] = [
+    type Wave<'a> = &'a dyn Fn(usize) -> (f64, f64);
+    let cases: [(&str, Wave, bool); 4] = [
         ("the same", &|_| (1.0, 0.0), false),
         ("flipped", &|j| (if j % 2 == 0 { 1.0 } else { -1.0 }, 0.0), true),
         ("scaled", &|j| ([1.0, 0.4, 2.5, -1.5][j % 4], 0.0), true),
