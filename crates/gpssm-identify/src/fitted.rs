@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use gpssm::mcmc::ChainDraws;
-use gpssm::model::TransitionSpec;
 use gpssm::{Error, Posterior, Record, Sequence};
 
 use crate::calibration::Calibration;
@@ -54,15 +53,7 @@ impl FittedModel {
 
     /// Past outputs among the states: the longest chain of lags.
     pub fn lags(&self) -> usize {
-        let states = &self.posterior.problem().model().states;
-        let depth = |mut d: usize| {
-            let mut depth = 0;
-            while let TransitionSpec::Lag { of } = states[d].transition {
-                (d, depth) = (of, depth + 1);
-            }
-            depth
-        };
-        (0..states.len()).map(depth).max().unwrap_or(0)
+        self.posterior.problem().model().most_lags()
     }
 
     /// Rows of a record that a state and its inputs reach back over.

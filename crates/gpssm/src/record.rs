@@ -1,5 +1,7 @@
 //! Recorded inputs and outputs.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -29,6 +31,9 @@ pub struct Sequence {
     /// First transitions that f is not learned from.
     #[serde(skip)]
     presample: usize,
+    /// Past outputs that a transition sees, where f is not learned from transitions with a missing one.
+    #[serde(skip)]
+    skip_missing: Option<usize>,
 }
 
 impl Sequence {
@@ -74,7 +79,7 @@ impl Sequence {
                 i / n_u
             )));
         }
-        Ok(Self { n_y, n_u, y, u, presample: 0 })
+        Ok(Self { n_y, n_u, y, u, presample: 0, skip_missing: None })
     }
 
     /// One output and at most one input.
@@ -97,6 +102,29 @@ impl Sequence {
     pub(crate) fn with_presample(self, transitions: usize) -> Self {
         let presample = transitions.min(self.length() / 2);
         Self { presample, ..self }
+    }
+
+    /// The same rows, of which f is not learned from transitions that see or lead to a missing output; `lags` past outputs are
+    /// seen beside the present one.
+    pub(crate) fn skipping_missing(self, lags: usize) -> Self {
+        Self { skip_missing: Some(lags), ..self }
+    }
+
+    /// Transitions that f is learned from, as ranges.
+    pub(crate) fn learned_from(&self) -> Vec<Range<usize>> {
+        let Some(lags) = self.skip_missing else {
+            return std::iter::once(self.presample..self.length()).collect();
+        };
+        let known = |t: usize| !self.y(t).iter().any(|y| y.is_nan());
+        let counts = |t: &usize| (t.saturating_sub(lags)..=t + 1).all(known);
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for t in (self.presample..self.length()).filter(counts) {
+            match ranges.last_mut() {
+                Some(last) if last.end == t => last.end = t + 1,
+                _ => ranges.push(t..t + 1),
+            }
+        }
+        ranges
     }
 
     /// First transitions that f is not learned from; none in a record as it was given, see [`crate::Model::presample`].

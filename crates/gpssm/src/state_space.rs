@@ -47,10 +47,16 @@ impl SharedPairs {
         Self(Pairs { n_x, points: Points::new(n_x + n_u), residuals: Vec::new() })
     }
 
-    /// Adds the pairs of a path x_{0:T} (row-major) of another sequence, without its presample.
+    /// Adds the pairs of a path x_{0:T} (row-major) of another sequence, those that f is learned from.
     pub fn add(&mut self, transition: &Transition, x: &[f64], sequence: &Sequence) {
-        let presample = sequence.presample();
-        let x = &x[presample * transition.n_x()..];
-        transition.append_pairs(x, |s| sequence.u(presample + s), &mut self.0);
+        let n_x = transition.n_x();
+        for counted in sequence.learned_from() {
+            // A path may end before its sequence does.
+            let rows = (counted.end + 1).min(x.len() / n_x);
+            if counted.start < rows {
+                let x = &x[counted.start * n_x..rows * n_x];
+                transition.append_pairs(x, |s| sequence.u(counted.start + s), &mut self.0);
+            }
+        }
     }
 }

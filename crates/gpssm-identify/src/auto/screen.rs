@@ -64,8 +64,11 @@ fn squared_errors(record: &Record, outputs: usize, inputs: std::ops::Range<usize
                 let mut row = vec![1.0];
                 (1..=outputs).for_each(|lag| row.extend_from_slice(sequence.y(t - lag)));
                 inputs.clone().for_each(|lag| row.extend_from_slice(sequence.u(t - lag)));
-                rows.push(row);
-                targets.push(sequence.y(t)[k]);
+                let target = sequence.y(t)[k];
+                if row.iter().all(|value| !value.is_nan()) && !target.is_nan() {
+                    rows.push(row);
+                    targets.push(target);
+                }
             }
         }
         if rows.len() < 3 * rows.first()?.len() {
@@ -126,7 +129,7 @@ pub(super) fn range(sequences: &[Sequence]) -> Vec<(f64, f64)> {
 fn variance(values: impl Iterator<Item = f64>) -> f64 {
     let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
     let mut shift = None;
-    for value in values {
+    for value in values.filter(|value| !value.is_nan()) {
         let value = value - *shift.get_or_insert(value);
         n += 1.0;
         sum += value;

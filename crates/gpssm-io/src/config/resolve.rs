@@ -75,7 +75,8 @@ impl RunFile {
             let origin = self.origin(&key);
             self.error(key, origin, message)
         };
-        let model = model(&config.model, data).map_err(blame)?;
+        let mut model = model(&config.model, data).map_err(blame)?;
+        model.skip_missing = config.sampler.narx;
         check_counts(&model, data)?;
         let problem = problem(model, functions, data, config.model.symmetries.is_none())
             .map_err(|error| self.engine_error(error, config, data))?;

@@ -135,7 +135,8 @@ impl<'a> Conditional<'a> {
         let mut likelihood = parts.sensor;
         for (path, sequence) in self.paths.iter().zip(self.problem.sequences()) {
             joint += model.initial.log_density(&path[..n_x]);
-            joint -= moving * (sequence.length() - sequence.presample()) as f64;
+            joint -=
+                moving * sequence.learned_from().iter().map(ExactSizeIterator::len).sum::<usize>() as f64;
             // A user's density is in original units already, and a fixed state has none.
             if matches!(model.initial, BoundInitial::Gaussian { .. }) {
                 joint -= scaling.x.scale.iter().map(|scale| scale.ln()).sum::<f64>();

@@ -163,8 +163,15 @@ impl Settings {
         moves::check(&self.moves, problem)?;
         self.check_presample(problem)?;
         if self.narx && problem.record().has_missing() {
-            let message = "outputs are missing, so the states cannot be held there; leave it out";
-            return Err(Error::settings("narx", message));
+            if !problem.model().skip_missing {
+                let message =
+                    "outputs are missing, so the states cannot be held there; set skip_missing in the model";
+                return Err(Error::settings("narx", message));
+            }
+            if problem.sequences().iter().all(|sequence| sequence.learned_from().is_empty()) {
+                let message = "no transition has all its past outputs; use fewer lags, or leave it out and draw the states";
+                return Err(Error::settings("narx", message));
+            }
         }
         let linear = problem.model().sensor.is_linear_gaussian();
         if self.proposal == Proposal::Adapted && !linear {
@@ -186,7 +193,7 @@ impl Settings {
 
     /// Refuses to draw states where some transitions do not count.
     pub(crate) fn check_presample(&self, problem: &Problem) -> Result<(), Error> {
-        if self.narx || problem.model().presample == 0 {
+        if self.narx || (problem.model().presample == 0 && !problem.model().skip_missing) {
             return Ok(());
         }
         let message = "model.presample is for states that are held on the outputs; set it to true, or leave presample out";

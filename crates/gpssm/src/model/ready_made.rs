@@ -41,8 +41,25 @@ impl Model {
             names: Names::default(),
             standardise: true,
             presample: 0,
+            skip_missing: false,
             symmetries: (n_y..n_x).map(hidden).collect(),
         }
+    }
+
+    /// Past values among the states: the longest chain of lags.
+    pub fn most_lags(&self) -> usize {
+        let depth = |mut d: usize| {
+            let mut depth = 0;
+            while let TransitionSpec::Lag { of } = self.states[d].transition {
+                // A chain that leads back to itself is refused where models are compiled.
+                if depth > self.states.len() {
+                    break;
+                }
+                (d, depth) = (of, depth + 1);
+            }
+            depth
+        };
+        (0..self.states.len()).map(depth).max().unwrap_or(0)
     }
 
     /// Each output and its `n_lags` latest values are the state (a nonlinear ARX model with noise in process

@@ -56,6 +56,14 @@ pub struct Model {
     /// the past lies before the record there. Needs states that are held on the outputs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub presample: usize,
+    /// Whether f is not learned from transitions that see, or lead to, a missing output. Needs states that are held on the
+    /// outputs: where states are drawn, missing outputs need nothing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub skip_missing: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn is_zero(number: &usize) -> bool {

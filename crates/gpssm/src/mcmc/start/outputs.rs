@@ -250,6 +250,53 @@ mod tests {
         assert!(error.to_string().contains("presample is for states that are held"), "{error}");
     }
 
+    /// A row without an output may as well be the border between two sequences, and with a lag so may the one after it: the same
+    /// draws of theta.
+    #[test]
+    fn nothing_is_learned_from_missing_outputs() {
+        let mut y: Vec<f64> = (0..30).map(|t| (0.7 * f64::from(t)).sin() + 0.1 * f64::from(t % 3)).collect();
+        let prior = || Prior::LogNormal { median: 1.0, sigma: 1.0 };
+        let theta = |sequences: Vec<Sequence>, lags: usize, presample: usize, skip_missing: bool| {
+            let ell = vec![prior(); lags + 1];
+            let kernel = KernelSpec::new(&SQUARED_EXPONENTIAL).with("sigma_f", prior()).with("ell", ell);
+            let mut model = Model {
+                process_noise: ProcessNoiseSpec::Diagonal(vec![ScalePrior::on_sd(prior())]),
+                initial: InitialSpec::Gaussian { mean: vec![0.0; lags + 1], sd: vec![1.0; lags + 1] },
+                standardise: false,
+                presample,
+                skip_missing,
+                ..Model::lagged_outputs(1, 0, lags)
+            };
+            model.states[0].transition = TransitionSpec::Gp { kernel, mean: FunctionSpec::Identity };
+            if let SensorSpec::Gaussian { noise, .. } = &mut model.sensor {
+                let value = ScalePrior::on_sd(Prior::Fixed { value: 0.01 });
+                *noise = SensorNoiseSpec::Diagonal(vec![value]);
+            }
+            let problem = Problem::new(model, &Functions::new(), Record::new(sequences).unwrap()).unwrap();
+            let settings = Settings { chains: 1, tune: 3, draws: Some(5), narx: true, ..Settings::default() };
+            let sink = MemorySink::new();
+            sample(&problem, &settings, &sink, &|_| true).map(|_| sink.into_chains()[0].theta.clone())
+        };
+        let whole = |y: &[f64]| vec![Sequence::scalar(y, None).unwrap()];
+        let cut = |y: &[f64]| {
+            vec![Sequence::scalar(&y[..12], None).unwrap(), Sequence::scalar(&y[13..], None).unwrap()]
+        };
+        let apart = [0, 1].map(|lags| theta(cut(&y), lags, lags, false).unwrap());
+        let all = theta(whole(&y), 0, 0, true).unwrap();
+        assert_eq!(all, theta(whole(&y), 0, 0, false).unwrap());
+        y[12] = f64::NAN;
+        for lags in [0, 1] {
+            let skipped = theta(whole(&y), lags, lags, true).unwrap();
+            assert_eq!(skipped, apart[lags]);
+            assert_ne!(skipped, all);
+        }
+        let error = theta(whole(&y), 0, 0, false).unwrap_err();
+        assert!(error.to_string().contains("set skip_missing in the model"), "{error}");
+        (0..30).step_by(2).for_each(|t| y[t] = f64::NAN);
+        let error = theta(whole(&y), 0, 0, true).unwrap_err();
+        assert!(error.to_string().contains("no transition has all its past outputs"), "{error}");
+    }
+
     #[test]
     fn hidden_states_are_refused() {
         let hidden = problem(Model::with_hidden_states(2, 1, 0), &[0.0, 1.0, 0.5, 0.2]);

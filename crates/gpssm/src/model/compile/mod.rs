@@ -106,7 +106,8 @@ impl Problem {
         let sequences = record.sequences().iter().map(|sequence| {
             let internal =
                 sequence.mapped(|k, y| scaling.y.to_internal(k, y), |c, u| scaling.u.to_internal(c, u));
-            internal.with_presample(model.presample)
+            let internal = internal.with_presample(model.presample);
+            if model.skip_missing { internal.skipping_missing(model.most_lags()) } else { internal }
         });
         let sequences = sequences.collect();
         let basis = None;
