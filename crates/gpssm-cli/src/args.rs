@@ -110,7 +110,7 @@ pub struct Verbosity {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gpssm fit gas.csv --y co2 --u gas --dt 9 -o gas.zarr
-  gpssm fit gas.csv --y co2 --u gas --states auto
+  gpssm fit gas.csv --y co2 --u gas --states 1             one state for each output
   gpssm fit gas.csv --y co2 --u gas --states 2 --kernel 'matern52 + linear' --dry-run
   gpssm fit model.toml --set sampler.draws=1000 --seed 7
   gpssm fit polio.csv --model polio.toml
@@ -157,8 +157,8 @@ pub struct FitArgs {
     /// Rows from an input to the first output it acts on [default: 1].
     #[arg(long, value_name = "N", help_heading = "Data")]
     pub delay: Option<String>,
-    /// Number of states, or auto to choose lags, delay, thinning, kernel and basis from the data. Each output measures one
-    /// state; further states are hidden [default: one for each output].
+    /// Number of states, or auto to choose past values, delay, thinning, kernel and basis from the data. Each output measures
+    /// one state; further states are hidden [default: auto, or one for each output if another option of the model is given].
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub states: Option<String>,
     /// Number of past output values used as states [default: 0].

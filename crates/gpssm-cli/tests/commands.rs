@@ -123,7 +123,7 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
 fn the_same_seed_gives_the_same_bytes_and_another_seed_does_not() {
     let folder = folder_with_data(30);
     let path = folder.path();
-    let fit = ["fit", "data.csv", "--y", "y", "--u", "u", "--time", "t"];
+    let fit = ["fit", "data.csv", "--y", "y", "--u", "u", "--time", "t", "--states", "1"];
     for (out, seed) in [("a.zarr", "3"), ("b.zarr", "3"), ("c.zarr", "4")] {
         succeed(path, &[&fit[..], &TINY[..15], &["--seed", seed, "-o", out]].concat());
     }
@@ -137,8 +137,22 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_does_not() {
 fn a_fit_prints_json_and_is_replaced_only_when_asked() {
     let folder = folder();
     let path = folder.path();
-    let fit =
-        ["fit", "data.csv", "--y", "y", "--u", "u", "--time", "t", "-o", "run.zarr", "--overwrite", "--json"];
+    let fit = [
+        "fit",
+        "data.csv",
+        "--y",
+        "y",
+        "--u",
+        "u",
+        "--time",
+        "t",
+        "--states",
+        "1",
+        "-o",
+        "run.zarr",
+        "--overwrite",
+        "--json",
+    ];
     let said = succeed(path, &[&fit[..], &TINY[1..]].concat());
     let said: Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!(said["chains"], serde_json::json!([0, 1]));
@@ -229,7 +243,7 @@ fn forecasts_go_on_after_the_training_record() {
         assert!((row[0] - simulated[0]).abs() < 1e-9, "time {} and not {}", row[0], simulated[0]);
         assert_eq!(row[1..], simulated[1..]);
     }
-    let fit = ["fit", "data.csv", "--y", "y", "--time", "t", "-o", "free.zarr"];
+    let fit = ["fit", "data.csv", "--y", "y", "--time", "t", "--states", "1", "-o", "free.zarr"];
     succeed(path, &[&fit[..], &TINY].concat());
     let (_, rows) = csv(&gpssm(path, "forecast free.zarr --steps 5 --after 1 --paths 30"));
     let times: Vec<f64> = rows.iter().map(|row| (10.0 * row[0]).round()).collect();

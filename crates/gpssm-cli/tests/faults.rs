@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use common::{differences, folder_with_data, gpssm, run, succeed, text};
 
-const FIT: [&str; 17] = [
-    "fit", "data.csv", "--y", "y", "--u", "u", "--time", "t", "--quiet", "--chains", "2", "--tune", "60",
-    "--draws", "90", "--seed", "5",
+const FIT: [&str; 19] = [
+    "fit", "data.csv", "--y", "y", "--u", "u", "--time", "t", "--states", "1", "--quiet", "--chains", "2",
+    "--tune", "60", "--draws", "90", "--seed", "5",
 ];
 
 fn fit(folder: &Path, out: &str, more: &[&str]) {

@@ -16,7 +16,8 @@ const ROWS: usize = 160;
 /// Rows of the training part.
 const CUT: usize = 96;
 const FIT: &str = "evaluate --train data.csv --y y --u u --split 0.6 --paths 60 --json \
-    --set model.lags=1 --set data.input_lags=2 --set data.delay=2 --set 'model.kernel=\"linear + constant\"'";
+    --set model.lags=1 --set data.input_lags=2 --set data.delay=2 --set sampler.draws=20 --set sampler.tune=20 \
+    --set 'model.kernel=\"linear + constant\"'";
 
 fn program(folder: &Path, line: &str) -> String {
     let line = words(line);

@@ -30,7 +30,7 @@ fn folder_with_runs() -> TempDir {
     folder
 }
 
-const FIT: [&str; 12] = [
+const FIT: [&str; 14] = [
     "fit",
     "plant.csv",
     "--y",
@@ -41,6 +41,8 @@ const FIT: [&str; 12] = [
     "time",
     "--sequence",
     "run",
+    "--states",
+    "1",
     "-o",
     "run.zarr",
 ];

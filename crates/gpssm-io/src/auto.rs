@@ -1,15 +1,16 @@
-//! `states = "auto"`: what the run file fixes goes to [`gpssm_identify::auto`], what it chooses ends as ordinary keys of the
+//! `states = "auto"`, the default where nothing is said of the model: what the run file fixes goes to [`gpssm_identify::auto`], what it chooses ends as ordinary keys of the
 //! run.
 
+use gpssm::mcmc::StartAt;
 use gpssm_identify::Layout;
-use gpssm_identify::auto::{self, Choice, Given, Structure};
+use gpssm_identify::auto::{self, Candidate, Choice, Given, Structure};
 
-use crate::config::{RunConfig, States};
+use crate::config::{ModelConfig, RunConfig, States};
 use crate::table::Data;
 
-/// Whether a configuration leaves the model open.
+/// Whether a configuration leaves the model open: it asks for it, or says nothing of the model.
 pub fn is_asked_for(config: &RunConfig) -> bool {
-    config.model.states == Some(States::Auto)
+    config.model.states == Some(States::Auto) || config.model == ModelConfig::default()
 }
 
 /// Settles everything that `auto` leaves open. `data` is the record as it was measured. What the configuration gives
@@ -24,7 +25,7 @@ pub fn choose(
     let thinned = Layout { every: config.data.every.unwrap_or(1), ..Layout::default() };
     // What cannot be thinned is refused where the run is resolved.
     let record = thinned.apply_to(&data.record).unwrap_or_else(|_| data.record.clone());
-    let choice = auto::choose(&fixed(config), &record, on_progress);
+    let choice = auto::choose(&fixed(config, given), &record, on_progress);
     let mut chosen = config.clone();
     chosen.model.states = None;
     if let (Some(rows), None) = (choice.first_rows, &config.data.sequence) {
@@ -34,13 +35,31 @@ pub fn choose(
     if let Some(structure) = &choice.structure {
         settle(&mut chosen, structure, !data.inputs.is_empty(), given);
     }
+    if is_asked_for(&chosen) {
+        chosen.model.states = Some(States::Number(data.outputs.len()));
+    }
     (chosen, choice)
 }
 
+/// What would be tried on a record as it was measured, and the multiply-adds of it; the reason where nothing can be tried.
+pub fn plan(
+    config: &RunConfig,
+    data: &Data,
+    given: &dyn Fn(&str) -> bool,
+) -> Result<(Vec<Candidate>, f64), &'static str> {
+    auto::plan(&fixed(config, given), &data.record)
+}
+
 /// What the run file fixes.
-fn fixed(config: &RunConfig) -> Given {
+fn fixed(config: &RunConfig, given: &dyn Fn(&str) -> bool) -> Given {
     let model = &config.model;
+    let states = match (given("sampler.narx"), given("sampler.start_at")) {
+        (true, _) if config.sampler.narx => Some(auto::States::Held),
+        (false, false) => None,
+        _ => Some(auto::States::Drawn),
+    };
     Given {
+        states,
         lags: model.lags,
         input_lags: config.data.input_lags,
         delay: config.data.delay,
@@ -64,18 +83,22 @@ fn settle(config: &mut RunConfig, chosen: &Structure, has_inputs: bool, given: &
     let every = chosen.layout.every * config.data.every.unwrap_or(1);
     config.data.every = (every > 1).then_some(every);
     config.model.dynamics.get_or_insert_with(|| chosen.dynamics.clone());
-    if !given("sampler.start_at") && !given("sampler.narx") {
-        config.sampler.narx = true;
-        config.model.sensor.get_or_insert_with(|| chosen.sensor.clone());
+    match chosen.states {
+        auto::States::Held => {
+            config.sampler.narx = true;
+            config.model.presample.get_or_insert(chosen.presample);
+        }
+        _ if given("sampler.start_at") => {}
+        _ => config.sampler.start_at = StartAt::Outputs,
     }
-    if config.sampler.narx {
-        config.model.presample.get_or_insert(chosen.presample);
+    if let Some(sensor) = &chosen.sensor {
+        config.model.sensor.get_or_insert_with(|| sensor.clone());
     }
-    if !given("sampler.tune") {
-        config.sampler.tune = chosen.tune;
+    if let Some(tune) = chosen.tune.filter(|_| !given("sampler.tune")) {
+        config.sampler.tune = tune;
     }
     if !given("sampler.draws") && !given("sampler.ess") {
-        config.sampler.draws = Some(chosen.draws);
+        config.sampler.draws = chosen.draws;
     }
     config.calibration = config.calibration.take().or_else(|| chosen.calibration.clone());
 }

@@ -11,7 +11,8 @@ use gpssm::model::{
 use gpssm::run::{FIRST_LOOK, next_look};
 use gpssm::{Prior, Problem, Settings};
 
-use crate::config::Run;
+use crate::auto;
+use crate::config::{Run, RunConfig};
 use crate::table::{Data, TimeUnit, describe_step};
 
 /// Describes a run; `seconds_per_sweep` is the measured time of one sweep of one chain.
@@ -25,17 +26,35 @@ pub fn describe(run: &Run, data: &Data, seconds_per_sweep: Option<f64>) -> Strin
 }
 
 /// The data of a run whose model is chosen when it begins, and how that is done.
-pub fn describe_open(data: &Data) -> String {
+pub fn describe_open(config: &RunConfig, data: &Data, given: &dyn Fn(&str) -> bool) -> String {
     let mut text = String::new();
     section(&mut text, "Data", data_lines(data));
-    let lines = [
-        "chosen from the data when the fit begins (states = \"auto\"): lags, delay, thinning, kernel and prior over f",
-        "candidates are compared by free runs over held-out parts of the record, which takes minutes, not seconds",
-        "for a model whose time can be told before, give --states or --lags",
-    ];
-    section(&mut text, "Model", lines.map(str::to_owned).to_vec());
+    let mut lines = vec!["chosen from the data when the fit begins (states = \"auto\")".to_owned()];
+    match auto::plan(config, data, given) {
+        Ok((candidates, cost)) => {
+            lines.push("candidates, compared by free runs over held-out parts of the record:".to_owned());
+            lines.extend(candidates.iter().map(|candidate| format!("  {}", candidate.describe())));
+            let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+            // The best of them are tried again, and cores are shared.
+            let seconds = cost / (RATE * cores.min(candidates.len().max(1)) as f64);
+            lines.push(format!(
+                "the choice takes about {} to {} on {}; the fit of the chosen model comes after it",
+                duration(0.5 * seconds),
+                duration(3.0 * seconds + 1.0),
+                plural(cores, "core")
+            ));
+        }
+        Err(reason) => {
+            lines.push(format!("{reason}: the default model with one state for each output is taken"))
+        }
+    }
+    lines.push("for a model whose time can be told before, give --states 1 or more".to_owned());
+    section(&mut text, "Model", lines);
     text
 }
+
+/// Multiply-adds of the trials in a second, on one core.
+const RATE: f64 = 5e9;
 
 fn section(text: &mut String, title: &str, lines: Vec<String>) {
     // Writing to a string cannot fail.

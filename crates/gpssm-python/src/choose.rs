@@ -1,6 +1,6 @@
 //! `states="auto"`: the model is chosen from the record.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use gpssm_identify::auto::{Choice, Trial};
 use gpssm_io::auto;
@@ -20,18 +20,29 @@ pub(crate) fn choose(
     y: Vec<PyReadonlyArray2<'_, f64>>,
     u: Option<Vec<PyReadonlyArray2<'_, f64>>>,
     labels: Labels,
+    on_progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let (file, data) = file_and_data(keys, &y, u.as_deref(), labels)?;
     let config = file.config().map_err(config_error)?;
     let stop = AtomicBool::new(false);
-    let tell = |_: usize, _: usize| !stop.load(Ordering::Relaxed);
+    let (tried, of) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let tell = |done: usize, total: usize| {
+        tried.store(done, Ordering::Relaxed);
+        of.store(total, Ordering::Relaxed);
+        !stop.load(Ordering::Relaxed)
+    };
     let mut interrupt = None;
     let found = py.detach(|| {
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| auto::choose(&config, &data, &|key| file.is_given(key), &tell));
             while !worker.is_finished() {
                 std::thread::sleep(POLL);
-                if let Err(error) = Python::attach(|py| py.check_signals()) {
+                let progress = (tried.load(Ordering::Relaxed), of.load(Ordering::Relaxed));
+                let told = Python::attach(|py| {
+                    py.check_signals()?;
+                    on_progress.as_ref().map_or(Ok(()), |tell| tell.call1(py, progress).map(drop))
+                });
+                if let Err(error) = told {
                     stop.store(true, Ordering::Relaxed);
                     interrupt.get_or_insert(error);
                 }
@@ -83,6 +94,8 @@ fn in_keys(chosen: &RunConfig, choice: &Choice) -> Value {
     );
     sections.insert("trials".into(), choice.trials.iter().map(trial).collect());
     sections.insert("chosen".into(), json!(choice.chosen));
+    sections.insert("constant_crps".into(), json!(choice.constant_crps));
+    sections.insert("linear_crps".into(), json!(choice.linear_crps));
     sections.insert("calibration".into(), json!(calibration));
     sections.insert("notes".into(), json!(choice.notes));
     Value::Object(sections)

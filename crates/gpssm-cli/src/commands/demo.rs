@@ -38,7 +38,7 @@ pub fn run(args: &DemoArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
          The sensor does not measure the sign of x. The model has a wrong mean function and does not know the equations.\n");
     let mut file = RunFile::open(&model)?;
     file.option("--seed", &args.seed.to_string())?;
-    let (run, data) = fit::read(&file, None, true)?;
+    let (run, data) = fit::read(&file, None, true, &|_| Ok(()))?;
     let begun = Fit::begin(&store, &run, &data, None)?;
     let verbosity = Verbosity { quiet: args.verbosity.quiet || args.verbosity.json, json: false };
     let ended = fit::go(begun, verbosity, stop)?;

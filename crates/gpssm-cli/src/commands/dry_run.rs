@@ -13,11 +13,12 @@ use crate::failure::Failure;
 pub fn run(file: &RunFile, args: &FitArgs) -> Result<u8, Failure> {
     let config = file.config()?;
     let path = file.data_path(&config, args.data_file())?;
-    let data = read_record(&path, &config.data.columns()).map_err(Failure::input)?;
     if auto::is_asked_for(&config) {
-        print!("{}", describe::describe_open(&data));
+        let measured = read_record(&path, &config.data.columns().as_measured()).map_err(Failure::input)?;
+        print!("{}", describe::describe_open(&config, &measured, &|key| file.is_given(key)));
         return Ok(0);
     }
+    let data = read_record(&path, &config.data.columns()).map_err(Failure::input)?;
     settled(&file.resolve(&config, &data)?, &data);
     Ok(0)
 }

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use gpssm::convergence::assess;
 use gpssm::mcmc::moves::MoveTotals;
-use gpssm::{Budget, Ended};
+use gpssm::model::{DynamicsSpec, InducingSpec, Mode};
+use gpssm::{Budget, Ended, Settings};
 use gpssm_identify::auto::Choice;
 use gpssm_io::auto;
 use gpssm_io::config::{Run, RunConfig, RunFile};
@@ -43,18 +44,22 @@ pub fn run(args: &FitArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     if args.dry_run {
         return dry_run::run(&file, args);
     }
-    let (run, data) = read(&file, args.data_file(), args.verbosity.quiet || args.verbosity.json)?;
-    say_notes(&data);
     let out = args.out.clone().unwrap_or_else(|| default_out(args));
-    check_place(&out)?;
-    // Before anything is overwritten.
-    if let Some(chain) = args.chain_id.filter(|chain| *chain >= run.settings.chains) {
-        return Err(FitError::NoSuchChain { chain, chains: run.settings.chains }.into());
-    }
-    if let Some(chain) = args.chain_id.filter(|_| run.settings.draws.is_none()) {
-        return Err(FitError::NeedsDraws { chain }.into());
-    }
-    make_way(&out, args.overwrite, "--resume it, choose another name with -o, or --overwrite it")?;
+    let advice = "--resume it, choose another name with -o, or --overwrite it";
+    let check = |settings: &Settings| -> Result<(), Failure> {
+        check_place(&out)?;
+        if let Some(chain) = args.chain_id.filter(|chain| *chain >= settings.chains) {
+            return Err(FitError::NoSuchChain { chain, chains: settings.chains }.into());
+        }
+        if let Some(chain) = args.chain_id.filter(|_| settings.draws.is_none()) {
+            return Err(FitError::NeedsDraws { chain }.into());
+        }
+        check_way(&out, args.overwrite, advice)
+    };
+    let quiet = args.verbosity.quiet || args.verbosity.json;
+    let (run, data) = read(&file, args.data_file(), quiet, &check)?;
+    say_notes(&data);
+    make_way(&out, args.overwrite, advice)?;
     let fit = Fit::begin(&out, &run, &data, args.chain_id)?;
     go(fit, args.verbosity, stop)
 }
@@ -86,7 +91,7 @@ fn check_place(out: &Path) -> Result<(), Failure> {
 }
 
 /// Refuses to replace what is there, unless it was asked for and is a store of this program.
-pub fn make_way(out: &Path, overwrite: bool, advice: &str) -> Result<(), Failure> {
+fn check_way(out: &Path, overwrite: bool, advice: &str) -> Result<(), Failure> {
     if out.symlink_metadata().is_err() {
         return Ok(());
     }
@@ -96,6 +101,15 @@ pub fn make_way(out: &Path, overwrite: bool, advice: &str) -> Result<(), Failure
     if !out.is_dir() || !out.join("zarr.json").is_file() || !out.join("state").is_dir() {
         let message = format!("{}: not a posterior store, so it is not overwritten", out.display());
         return Err(Failure::input(message));
+    }
+    Ok(())
+}
+
+/// Removes a store that is to be replaced, see [`check_way`].
+pub fn make_way(out: &Path, overwrite: bool, advice: &str) -> Result<(), Failure> {
+    check_way(out, overwrite, advice)?;
+    if out.symlink_metadata().is_err() {
+        return Ok(());
     }
     std::fs::remove_dir_all(out).map_err(|error| Failure::writing(out, &error))
 }
@@ -222,18 +236,27 @@ fn nothing_drawn(path: &Path) -> bool {
     run.is_ok_and(|run| run.chains().iter().all(|chain| chain.warmup + chain.draws == 0))
 }
 
-/// Reads the data that a run file speaks of, and settles everything that it left open.
-pub fn read(file: &RunFile, data_file: Option<&Path>, quiet: bool) -> Result<(Run, Data), Failure> {
+/// Reads the data that a run file speaks of, and settles everything that it left open. `check` sees the settings before a model
+/// is chosen, which takes a while.
+pub fn read(
+    file: &RunFile,
+    data_file: Option<&Path>,
+    quiet: bool,
+    check: &dyn Fn(&Settings) -> Result<(), Failure>,
+) -> Result<(Run, Data), Failure> {
     let mut config = file.config()?;
     let path = file.data_path(&config, data_file)?;
     if auto::is_asked_for(&config) {
         let measured = read_record(&path, &config.data.columns().as_measured()).map_err(Failure::input)?;
         check_learnable(&measured)?;
+        check(&config.sampler)?;
         (config, _) = choose(file, &config, &path, quiet)?;
     }
     let data = read_record(&path, &config.data.columns()).map_err(Failure::input)?;
     check_learnable(&data)?;
-    Ok((file.resolve(&config, &data)?, data))
+    let run = file.resolve(&config, &data)?;
+    check(&run.settings)?;
+    Ok((run, data))
 }
 
 /// Chooses the model from the record, and says what was tried.
@@ -243,6 +266,13 @@ pub fn choose(
     path: &Path,
     quiet: bool,
 ) -> Result<(RunConfig, Choice), Failure> {
+    // What is wrong is said before the search, not after it.
+    let laid_out = read_record(path, &config.data.columns()).map_err(Failure::input)?;
+    let mut stand_in = config.clone();
+    stand_in.model.states = None;
+    let small = || DynamicsSpec::Fic { inducing: InducingSpec::Greedy(1), mode: Mode::Sampled };
+    stand_in.model.dynamics.get_or_insert_with(small);
+    file.resolve(&stand_in, &laid_out)?;
     let data = read_record(path, &config.data.columns().as_measured()).map_err(Failure::input)?;
     let progress = (!quiet).then(|| steps("choose a model"));
     let tell = |done: usize, of: usize| progress.as_ref().is_none_or(|progress| progress.tell(done, of));
@@ -277,8 +307,14 @@ fn choice_in_words(choice: &Choice) -> String {
     }
     if !choice.trials.is_empty() {
         text += &table.render();
-        text += "(errors relative to the spread of the outputs; the sensor is taken as exact, states are past outputs; \
-                 candidates that came close were tried with more effort, and one of them was chosen)\n";
+        let of = |name: &str, crps: Option<f64>| crps.map(|crps| format!("{name} {}", number(crps)));
+        let beside = [of("best linear model", choice.linear_crps), of("constant", choice.constant_crps)];
+        let beside: Vec<String> = beside.into_iter().flatten().collect();
+        if !beside.is_empty() {
+            text += &format!("CRPS of the {}\n", beside.join(", of a "));
+        }
+        text += "(errors relative to the spread of the outputs; outputs as states: GP-NARX, the sensor is taken as exact; candidates \
+                 that came close were tried with more effort, and one of them was chosen)\n";
     }
     text
 }

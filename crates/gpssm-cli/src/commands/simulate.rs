@@ -212,7 +212,7 @@ fn records(args: &SimulateArgs, fitted: &Fitted) -> Result<(Vec<Labelled<Sequenc
 }
 
 fn prior(args: &SimulateArgs, model: &Path, options: &SimulateOptions) -> Result<u8, Failure> {
-    let (run, data) = fit::read(&RunFile::open(model)?, None, true)?;
+    let (run, data) = fit::read(&RunFile::open(model)?, None, true, &|_| Ok(()))?;
     let problem = prepare(&run.problem, &run.settings)?;
     check_room("--paths", args.paths.paths, data.n_rows * (problem.n_x() + problem.model().n_y))?;
     let mut done = Vec::new();

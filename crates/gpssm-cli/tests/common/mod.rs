@@ -109,7 +109,7 @@ pub const TINY: [&str; 17] = [
 /// A folder with 30 rows in `data.csv` and a tiny fit of it in `run.zarr`.
 pub fn folder_with_run() -> TempDir {
     let folder = folder_with_data(30);
-    let fit = ["fit", "data.csv", "--y", "y", "--u", "u", "--time", "t", "-o", "run.zarr"];
+    let fit = ["fit", "data.csv", "--y", "y", "--u", "u", "--time", "t", "--states", "1", "-o", "run.zarr"];
     succeed(folder.path(), &[&fit[..], &TINY].concat());
     folder
 }

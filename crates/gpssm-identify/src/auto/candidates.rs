@@ -3,17 +3,23 @@
 use crate::baseline::{Arx, MOST_ORDER};
 use gpssm::{Record, Sequence};
 
-use super::{Candidate, Given, Kernel, screen, trial};
+use super::{Candidate, Given, Kernel, States, screen, trial};
 use crate::layout::Layout;
+use crate::linear::LinearStateSpace;
 
-/// Multiply-adds of all trials: a few minutes on two cores.
-const BUDGET: f64 = 6e12;
+/// Past outputs and past inputs.
+type Shape = (usize, usize);
+
+/// Multiply-adds of all trials: about a minute on two cores.
+const BUDGET: f64 = 1e12;
 /// Output and input lags of candidates beside those of linear models, the simpler first.
-const SHAPES: [(usize, usize); 6] = [(0, 0), (1, 1), (1, 3), (2, 4), (4, 5), (9, 9)];
+const SHAPES: [Shape; 6] = [(0, 0), (1, 1), (1, 3), (2, 4), (4, 5), (9, 9)];
+/// The same where states are drawn: noise is told from the past by the states themselves, so few past values do.
+const DRAWN: [Shape; 3] = [(0, 0), (1, 1), (2, 2)];
 /// As many of them are tried on every row of a record that is sampled fast.
 const FAST_SHAPES: usize = 4;
 /// The same for thinned records.
-const THINNED: [(usize, usize); 3] = [(1, 2), (2, 3), (3, 3)];
+const THINNED: [Shape; 3] = [(1, 2), (2, 3), (3, 3)];
 
 /// What is tried, as much of it as the budget allows, what stands first before the rest.
 pub(super) fn candidates(given: &Given, record: &Record, notes: &mut Vec<String>) -> Vec<Candidate> {
@@ -51,22 +57,27 @@ pub(super) fn candidates(given: &Given, record: &Record, notes: &mut Vec<String>
     };
     let rows: usize = record.sequences().iter().map(Sequence::n_rows).sum();
     let mut candidates: Vec<Candidate> = Vec::new();
-    let mut add = |(lags, input_lags): (usize, usize), every: usize, delay: usize| {
-        let lags = given.lags.unwrap_or(lags);
-        let input_lags = given.input_lags.unwrap_or(if has_inputs { input_lags } else { 0 });
-        // Enough rows for each coefficient of the linear part, with a part of them held out.
-        let regressors = (lags + 1) * record.n_y() + (input_lags + 1) * record.n_u();
-        if given.lags.is_none() && rows / every < 5 * regressors {
-            return;
-        }
-        for kernel in &kernels {
-            let layout = Layout { input_lags, delay, every };
-            let candidate = Candidate { lags, layout, kernel: kernel.clone() };
-            if !candidates.contains(&candidate) {
-                candidates.push(candidate);
+    let mut add =
+        |states: States, kernels: &[Kernel], (lags, input_lags): Shape, every: usize, delay: usize| {
+            if given.states.is_some_and(|given| given != states) {
+                return;
             }
-        }
-    };
+            let lags = given.lags.unwrap_or(lags);
+            let input_lags = given.input_lags.unwrap_or(if has_inputs { input_lags } else { 0 });
+            // Enough rows for each coefficient of the linear part, with a part of them held out.
+            let regressors = (lags + 1) * record.n_y() + (input_lags + 1) * record.n_u();
+            if given.lags.is_none() && rows / every < 5 * regressors {
+                return;
+            }
+            for kernel in kernels {
+                let layout = Layout { input_lags, delay, every };
+                let candidate = Candidate { lags, layout, kernel: kernel.clone(), states };
+                if !candidates.contains(&candidate) {
+                    candidates.push(candidate);
+                }
+            }
+        };
+    let smooth = kernels.last().map_or(&[][..], std::slice::from_ref);
     // Where rows are alike, many of them in a row tell little.
     let n_shapes = if thinnings.is_empty() { SHAPES.len() } else { FAST_SHAPES };
     // The linear models that one would compare with must be among them.
@@ -74,15 +85,24 @@ pub(super) fn candidates(given: &Given, record: &Record, notes: &mut Vec<String>
     for order in arx.into_iter().flatten().map(|arx| arx.order()) {
         for &delay in &delays {
             let delay = given.delay.unwrap_or(delay.min(1));
-            add((order - 1, order.saturating_sub(delay)), 1, delay);
+            add(States::Held, &kernels, (order - 1, order.saturating_sub(delay)), 1, delay);
         }
     }
+    if let Some(linear) = LinearStateSpace::fit(record) {
+        // As a model of past outputs, noise enters at the newest one alone.
+        let (order, delay) = (linear.order(), given.delay.unwrap_or(delay.min(1) + linear.shift()));
+        add(States::Drawn, &kernels[..kernels.len().min(2)], (order - 1, order - 1), 1, delay);
+    }
+    for shape in DRAWN {
+        delays.iter().for_each(|&delay| add(States::Drawn, smooth, shape, 1, delay));
+    }
     for shape in &SHAPES[..n_shapes] {
-        delays.iter().for_each(|&delay| add(*shape, 1, delay));
+        delays.iter().for_each(|&delay| add(States::Held, &kernels, *shape, 1, delay));
     }
     for &every in &thinnings {
         // A dead time in rows of the file is shorter in thinned rows; the first of them covers it.
-        THINNED.iter().for_each(|shape| add(*shape, every, delay));
+        THINNED.iter().for_each(|shape| add(States::Held, &kernels, *shape, every, delay));
+        add(States::Drawn, smooth, THINNED[0], every, delay);
     }
     for candidate in candidates.iter_mut().filter(|candidate| candidate.layout.every > 1) {
         let layout = &mut candidate.layout;
@@ -90,7 +110,9 @@ pub(super) fn candidates(given: &Given, record: &Record, notes: &mut Vec<String>
     }
     if candidates.is_empty() {
         let layout = Layout { input_lags: 0, delay, every: 1 };
-        candidates.extend(kernels.iter().map(|kernel| Candidate { lags: 0, layout, kernel: kernel.clone() }));
+        let states = given.states.unwrap_or(States::Held);
+        let plain = |kernel: &Kernel| Candidate { lags: 0, layout, kernel: kernel.clone(), states };
+        candidates.extend(kernels.iter().map(plain));
     }
     within_budget(candidates, record)
 }

@@ -1,10 +1,11 @@
-//! `states = "auto"`: the model is chosen from the training record alone.
+//! The model is chosen from the training record alone.
 //!
 //! Candidates are models whose states are the outputs and some of their past values, with past values of the inputs as
-//! further inputs: output lags, input lags, thinning, and a kernel that is linear or smooth and linear. Each is
-//! fitted to a part of the training record (a Gaussian process regression on past outputs, hyper-parameters drawn) and runs
-//! free over the rest; twice, with the two ends of the record in turn. The smallest CRPS of the free runs wins, the
-//! simpler of two that are about equal. What is chosen is an ordinary run.
+//! further inputs: output lags, input lags, thinning, and a kernel that is linear or smooth and linear. States are held on the
+//! outputs (a Gaussian process regression on past outputs) or drawn, with noise of the sensor: lagged noise-free outputs are
+//! coordinates that leave no freedom to rotate, scale or flip. Each candidate is fitted to a part of the training record,
+//! hyper-parameters drawn, and runs free over the rest; twice, with the two ends of the record in turn. The smallest CRPS of the
+//! free runs wins, the simpler of two that are about equal. What is chosen is an ordinary run.
 //!
 //! The work is bounded by counting it, not by the clock, and random numbers are the same whatever the seed of the run: the
 //! choice depends on the record alone. Candidates that come close are tried again with more effort.
@@ -26,8 +27,10 @@ pub(crate) use rounds::each;
 use crate::calibration::Calibration;
 use crate::layout::Layout;
 use gpssm::kernel::{CONSTANT, LINEAR, SQUARED_EXPONENTIAL};
-use gpssm::model::{DynamicsSpec, InducingSpec, Mode, Predictor, ScalePrior, SensorNoiseSpec, SensorSpec};
-use gpssm::{KernelSpec, Prior, Record, Sequence};
+use gpssm::model::{
+    DynamicsSpec, InducingSpec, Mode, Predictor, ScalePrior, SensorNoiseSpec, SensorSpec, TransitionSpec,
+};
+use gpssm::{KernelSpec, Model, Prior, Record, Sequence};
 
 /// A model that may be chosen.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +41,18 @@ pub struct Candidate {
     pub layout: Layout,
     /// Covariance function.
     pub kernel: Kernel,
+    /// What is done about the states.
+    pub states: States,
+}
+
+/// How a candidate treats its states, the outputs and their past values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum States {
+    /// Held on the outputs, without sensor noise: GP-NARX.
+    Held,
+    /// Drawn, with sensor noise: y = s + e, s' = f(s, past values, u) + v.
+    Drawn,
 }
 
 /// Covariance functions of candidates.
@@ -90,7 +105,17 @@ impl Candidate {
     pub fn describe(&self) -> String {
         let Layout { input_lags, delay, every } = self.layout;
         let (lags, kernel) = (self.lags, self.kernel.name());
-        format!("{lags} past outputs, {input_lags} past inputs, delay {delay}, every {every}, {kernel}")
+        let states = match self.states {
+            States::Held => "outputs as states",
+            States::Drawn => "states drawn",
+        };
+        format!(
+            "{lags} past outputs, {input_lags} past inputs, delay {delay}, every {every}, {kernel}, {states}"
+        )
+    }
+
+    fn is_drawn(&self) -> bool {
+        self.states == States::Drawn
     }
 
     /// States and inputs, for a record as it stands in the file.
@@ -100,7 +125,25 @@ impl Candidate {
 
     /// First transitions that look back to before the record, in rows of the model: nothing is learned from them.
     fn presample(&self) -> usize {
-        self.lags.max((self.layout.input_lags + self.layout.delay).saturating_sub(1))
+        match self.states {
+            States::Held => self.lags.max((self.layout.input_lags + self.layout.delay).saturating_sub(1)),
+            States::Drawn => 0,
+        }
+    }
+
+    /// The model without its sensor, for a record that has been laid out.
+    fn model(&self, record: &Record, inducing: usize) -> Model {
+        let mut model = Model::lagged_outputs(record.n_y(), record.n_u(), self.lags);
+        for state in &mut model.states {
+            if let TransitionSpec::Gp { kernel, .. } = &mut state.transition {
+                *kernel = self.kernel.spec();
+            }
+        }
+        let n_z = model.states.len() + record.n_u();
+        model.dynamics = dynamics(self, n_z, record.n_transitions(), inducing);
+        model.presample = self.presample();
+        model.skip_missing = self.states == States::Held;
+        model
     }
 
     /// Rows of the file that a state and its inputs reach back over.
@@ -139,6 +182,8 @@ pub struct Given {
     pub thinned: bool,
     /// Covariance function.
     pub kernel: Option<KernelSpec>,
+    /// Whether states are held on the outputs or drawn.
+    pub states: Option<States>,
     /// Whether the prediction intervals are calibrated already.
     pub calibrated: bool,
     /// Whether the sensor is another than a linear Gaussian one.
@@ -158,14 +203,16 @@ pub struct Structure {
     pub kernel: KernelSpec,
     /// The prior over f.
     pub dynamics: DynamicsSpec,
+    /// Whether states are held on the outputs or drawn.
+    pub states: States,
     /// A sensor that is nearly exact, for states that are held on the outputs.
-    pub sensor: SensorSpec,
+    pub sensor: Option<SensorSpec>,
     /// First transitions that f is not learned from, where states are held on the outputs.
     pub presample: usize,
-    /// Warm-up sweeps of a run whose states are held on the outputs.
-    pub tune: u64,
-    /// Draws of such a run.
-    pub draws: u64,
+    /// Warm-up sweeps of a run whose states are held on the outputs; none for the default.
+    pub tune: Option<u64>,
+    /// Draws of such a run; none to go on until they are good.
+    pub draws: Option<u64>,
     /// Of the prediction intervals, where no other is given and some part of the record tells.
     pub calibration: Option<Calibration>,
 }
@@ -183,6 +230,8 @@ pub struct Choice {
     pub first_rows: Option<usize>,
     /// CRPS of a constant over the same rows.
     pub constant_crps: Option<f64>,
+    /// CRPS of the better of the best ARX and the best linear state-space model over the same rows.
+    pub linear_crps: Option<f64>,
     /// What to know, in words.
     pub notes: Vec<String>,
 }
@@ -194,10 +243,12 @@ impl Choice {
     }
 }
 
-/// Records with more transitions than this get a finite basis.
-const MOST_EXACT: usize = 600;
+/// Records with more transitions than this, for each inducing input, get a finite basis.
+const EXACT_FOR_EACH: usize = 5;
 /// Inducing inputs of a long record.
 const INDUCING: usize = 80;
+/// Inducing inputs where states are drawn.
+const MOST_DRAWN: usize = 40;
 /// Rows of a single sequence that are looked at; more of them would cost more than they tell.
 const MOST_ROWS: usize = 3000;
 /// Rows of a record that is long enough to hold some out.
@@ -216,6 +267,7 @@ pub fn choose(given: &Given, record: &Record, on_progress: &(dyn Fn(usize, usize
         structure: None,
         first_rows: None,
         constant_crps: None,
+        linear_crps: None,
         notes: Vec::new(),
     };
     if let Some(reason) = obstacle(given, record) {
@@ -231,6 +283,7 @@ pub fn choose(given: &Given, record: &Record, on_progress: &(dyn Fn(usize, usize
     let n_init = candidates.iter().map(Candidate::memory).max().unwrap_or(1);
     let folds = trial::folds(&record, n_init);
     choice.constant_crps = trial::constant_crps(&folds, n_init);
+    choice.linear_crps = trial::linear_crps(&folds, n_init);
     choice.trials = rounds::run(&candidates, &record, &folds, n_init, on_progress);
     choice.chosen = rounds::best(&choice.trials, &record);
     let Some(winner) = choice.winner().cloned() else {
@@ -252,6 +305,14 @@ pub fn choose(given: &Given, record: &Record, on_progress: &(dyn Fn(usize, usize
              free runs of this model"
         ));
     }
+    if let (Some(crps), Some(linear)) = (winner.crps, choice.linear_crps)
+        && crps > linear
+    {
+        choice.notes.push(format!(
+            "on held-out rows, free runs of the best linear model were better (CRPS {linear:.3}, this model {crps:.3}): compare them \
+             on a record of your own with gpssm score"
+        ));
+    }
     if winner.candidate.layout.every > 1 {
         choice.notes.push(format!(
             "the record is sampled fast: the model uses one row in {}, which gave better free runs",
@@ -261,12 +322,22 @@ pub fn choose(given: &Given, record: &Record, on_progress: &(dyn Fn(usize, usize
     choice
 }
 
+/// What would be tried, and the multiply-adds of it; nothing where the default model is taken, which the note says.
+pub fn plan(given: &Given, record: &Record) -> Result<(Vec<Candidate>, f64), &'static str> {
+    if let Some(reason) = obstacle(given, record) {
+        return Err(reason);
+    }
+    let (record, _) = head(record);
+    let candidates = candidates::candidates(given, &record, &mut Vec::new());
+    let cost = candidates.iter().map(|candidate| trial::cost(candidate, &record)).sum::<f64>();
+    Ok((candidates, cost))
+}
+
 /// Why nothing can be tried.
 fn obstacle(given: &Given, record: &Record) -> Option<&'static str> {
     let longest = record.sequences().iter().map(Sequence::n_rows).max().unwrap_or(0);
     [
         (given.other_sensor, "the sensor is not Gaussian"),
-        (record.has_missing(), "outputs are missing"),
         (given.own_states, "states, mean or function are given"),
         (longest < FEWEST_ROWS, "the record is too short to hold a part of it out"),
     ]
@@ -285,15 +356,17 @@ fn head(record: &Record) -> (Record, bool) {
 /// A candidate as a model.
 fn structure(candidate: &Candidate, record: &Record, calibration: Option<Calibration>) -> Structure {
     let rows: usize = record.sequences().iter().map(|s| s.n_rows() / candidate.layout.every).sum();
+    let held = !candidate.is_drawn();
     Structure {
         lags: candidate.lags,
         layout: candidate.layout,
         kernel: candidate.kernel.spec(),
-        dynamics: dynamics(&candidate.kernel, candidate.n_regressors(record), rows, INDUCING),
-        sensor: exact_sensor(record),
+        dynamics: dynamics(candidate, candidate.n_regressors(record), rows, INDUCING),
+        states: candidate.states,
+        sensor: held.then(|| exact_sensor(record)),
         presample: candidate.presample(),
-        tune: TUNE,
-        draws: DRAWS,
+        tune: held.then_some(TUNE),
+        draws: held.then_some(DRAWS),
         calibration,
     }
 }
@@ -310,18 +383,21 @@ fn exact_sensor(record: &Record) -> SensorSpec {
     SensorSpec::Gaussian { mean: Predictor::default(), noise }
 }
 
-/// The process itself, or inducing inputs for long records and for linear kernels: of these, as many inducing inputs as there
-/// are coefficients tell everything, at a small part of the cost.
-fn dynamics(kernel: &Kernel, n_z: usize, n_rows: usize, inducing: usize) -> DynamicsSpec {
-    let coefficients = match kernel {
+/// The process itself, or inducing inputs for long records, for linear kernels and where states are drawn. Of linear kernels as
+/// many inducing inputs as there are coefficients tell everything, at a small part of the cost. Where states are drawn, so are
+/// the weights: a particle then costs no more with lags than without.
+fn dynamics(candidate: &Candidate, n_z: usize, n_rows: usize, inducing: usize) -> DynamicsSpec {
+    let coefficients = match candidate.kernel {
         Kernel::Linear => Some(n_z),
         Kernel::Affine => Some(n_z + 1),
         Kernel::Smooth | Kernel::Given(_) => None,
     };
-    let fic = |n: usize| DynamicsSpec::Fic { inducing: InducingSpec::Greedy(n), mode: Mode::Collapsed };
+    let mode = if candidate.is_drawn() { Mode::Sampled } else { Mode::Collapsed };
+    let fic = |n: usize| DynamicsSpec::Fic { inducing: InducingSpec::Greedy(n), mode };
     match coefficients {
-        Some(coefficients) if 3 * coefficients < n_rows => fic(coefficients),
-        _ if n_rows > MOST_EXACT => fic(inducing),
+        Some(coefficients) if candidate.is_drawn() || 3 * coefficients < n_rows => fic(coefficients),
+        _ if candidate.is_drawn() => fic(MOST_DRAWN.min(n_rows / 4).max(1)),
+        _ if n_rows > EXACT_FOR_EACH * inducing => fic(inducing),
         _ => DynamicsSpec::Exact,
     }
 }

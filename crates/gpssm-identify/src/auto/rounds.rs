@@ -5,14 +5,14 @@ use std::sync::{Mutex, PoisonError};
 
 use gpssm::Record;
 
-use super::{Candidate, Kernel, Trial, trial};
+use super::{Candidate, Kernel, States, Trial, trial};
 
 /// A more complex candidate must be better by this part.
 const WORTH: f64 = 0.03;
 /// Candidates within this part of the best are tried again with more effort; a first CRPS may be off by 10 % and more.
 const CLOSE: f64 = 0.25;
 /// Multiply-adds of the second trials.
-const BUDGET_AGAIN: f64 = 3e12;
+const BUDGET_AGAIN: f64 = 1e12;
 
 /// All trials, in threads; the result does not depend on their number. Candidates that came close to the best are tried again
 /// with more effort.
@@ -79,7 +79,10 @@ pub(super) fn best(trials: &[Trial], record: &Record) -> Option<usize> {
     let mut order: Vec<usize> = (0..trials.len()).filter(|&i| trials[i].again).collect();
     let complexity = |i: &usize| {
         let candidate = &trials[*i].candidate;
-        (!candidate.kernel.is_linear(), candidate.n_regressors(record), candidate.kernel != Kernel::Linear)
+        // Drawn states tell noise from dynamics; holding them must be worth it.
+        let held = candidate.states == States::Held;
+        let n = candidate.n_regressors(record);
+        (!candidate.kernel.is_linear(), n, held, candidate.kernel != Kernel::Linear)
     };
     order.sort_by_key(complexity);
     let mut best: Option<(usize, f64)> = None;
@@ -128,7 +131,7 @@ mod tests {
     fn trial(lags: usize, kernel: Kernel, crps: f64) -> Trial {
         let layout = Layout { input_lags: 1, ..Layout::default() };
         Trial {
-            candidate: Candidate { lags, layout, kernel },
+            candidate: Candidate { lags, layout, kernel, states: States::Held },
             crps: Some(crps),
             rmse: 0.0,
             coverage: 0.0,

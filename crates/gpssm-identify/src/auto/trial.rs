@@ -1,12 +1,14 @@
 //! One candidate, fitted to a part of the record and run free over the rest.
 
-use crate::baseline::Baseline;
+use crate::baseline::{Arx, Baseline, MOST_ORDER, Task};
+use crate::linear::LinearStateSpace;
 use crate::score::baseline_scores;
-use gpssm::model::{DynamicsSpec, InducingSpec, SensorSpec, TransitionSpec};
+use gpssm::mcmc::StartAt;
+use gpssm::model::{DynamicsSpec, InducingSpec, SensorSpec};
 use gpssm::posterior::{OnlineOptions, SimulateOptions};
-use gpssm::{Functions, MemorySink, Model, Posterior, Problem, Record, Sequence, Settings, sample};
+use gpssm::{Functions, MemorySink, Posterior, Problem, Record, Sequence, Settings, sample};
 
-use super::{Candidate, Trial, calibrate, dynamics, exact_sensor, screen};
+use super::{Candidate, MOST_DRAWN, States, Trial, calibrate, dynamics, exact_sensor, screen};
 use crate::calibration::Calibration;
 use crate::fitted::FittedModel;
 use crate::free_run::{FreeRunOptions, Start};
@@ -90,22 +92,39 @@ fn piece(sequence: &Sequence, from: usize, to: usize) -> Option<Sequence> {
     sequence.select(from..to).ok()
 }
 
-/// Multiply-adds of a trial on a record, roughly: some four evidences for each hyper-parameter of each update. With a finite
-/// basis those of linear and constant parts cost nearly nothing.
+/// Warm-up sweeps of a trial whose states are drawn, and as many draws.
+const SWEEPS: u64 = 80;
+/// Moves of these sweeps: without the one that makes process noise mix, which takes longer than all others. Free runs depend
+/// little on how white noise is divided.
+const QUICK_MOVES: [&str; 4] = ["hyper_parameters", "interweave", "weights", "states"];
+
+/// Multiply-adds of a trial on a record, roughly: some four evidences for each hyper-parameter of each update, and the filter where
+/// states are drawn. With a finite basis evidences of linear and constant parts cost nearly nothing.
 pub(super) fn cost(candidate: &Candidate, record: &Record) -> f64 {
     let rows: usize = record.sequences().iter().map(Sequence::n_rows).sum();
     let n = FITTED * rows as f64 / candidate.layout.every as f64;
     let n_z = candidate.n_regressors(record);
     let regressors = n_z as f64;
-    let (evidence, parameters) = match dynamics(&candidate.kernel, n_z, n as usize, INDUCING) {
+    let (evidence, parameters) = match dynamics(candidate, n_z, n as usize, INDUCING) {
         DynamicsSpec::Fic { inducing: InducingSpec::Greedy(inducing), .. } => {
             (n * (inducing as f64 + regressors).powi(2), regressors + 2.0)
         }
         _ => (n.powi(3) / 3.0 + 10.0 * regressors * n * n, 2.0 * regressors + 3.0),
     };
     let parameters = if candidate.kernel.is_linear() { parameters - regressors } else { parameters };
-    2.0 * 40.0 * 4.0 * parameters * evidence
+    let update = 4.0 * parameters * evidence;
+    2.0 * match candidate.states {
+        States::Held => 40.0 * update,
+        States::Drawn => {
+            let features = if candidate.kernel.is_linear() { regressors } else { MOST_DRAWN as f64 };
+            let filter = PARTICLES * n * (features * (regressors + 10.0) + 100.0);
+            2.0 * SWEEPS as f64 * (update + 2.0 * filter)
+        }
+    }
 }
+
+/// Of the filter.
+const PARTICLES: f64 = 20.0;
 
 /// An outcome of a free run beside its forecast, relative to the spread of the output.
 pub(super) struct Outcome {
@@ -162,7 +181,7 @@ pub(super) fn free_runs(
         // many that goes to infinity does not decide.
         let clamped = run.y.clamped(&range);
         for t in n_init..sequence.n_rows() {
-            for (k, &y) in sequence.y(t).iter().enumerate() {
+            for (k, &y) in sequence.y(t).iter().enumerate().filter(|(_, y)| !y.is_nan()) {
                 let spread = fitted.posterior.problem().scaling().y.scale[k];
                 let [low, middle, high] = [0.05, 0.5, 0.95].map(|p| run.y.quantile(t, k, p));
                 let side = if y > middle { high - middle } else { middle - low };
@@ -179,12 +198,38 @@ pub(super) fn free_runs(
 
 /// The same CRPS for the mean of the rows that would be fitted.
 pub(super) fn constant_crps(folds: &[Fold], n_init: usize) -> Option<f64> {
+    baseline_crps(folds, n_init, &|fitted| {
+        let fitted = fitted.clone();
+        Some(Box::new(move |sequence| Baseline::constant(&fitted, sequence)))
+    })
+}
+
+/// The same CRPS for the better of the best linear models: ARX, and state space.
+pub(super) fn linear_crps(folds: &[Fold], n_init: usize) -> Option<f64> {
+    let task = Task::FreeRun { n_init };
+    let arx = baseline_crps(folds, n_init, &|fitted| {
+        let arx = Arx::fit_for_free_runs(fitted, MOST_ORDER)?;
+        let fitted = fitted.clone();
+        Some(Box::new(move |sequence| arx.baseline("ARX", &fitted, sequence, task)))
+    });
+    let state_space = baseline_crps(folds, n_init, &|fitted| {
+        let linear = LinearStateSpace::fit(fitted)?;
+        let fitted = fitted.clone();
+        Some(Box::new(move |sequence| linear.baseline(&fitted, sequence, task)))
+    });
+    arx.into_iter().chain(state_space).min_by(f64::total_cmp)
+}
+
+type Predict = Box<dyn Fn(&Sequence) -> Baseline>;
+
+fn baseline_crps(folds: &[Fold], n_init: usize, fit: &dyn Fn(&Record) -> Option<Predict>) -> Option<f64> {
     let (mut rows, mut total) = (0.0, 0.0);
     for fold in folds {
         let fitted = Record::new(fold.fitted.clone()).ok()?;
+        let predict = fit(&fitted)?;
         for sequence in &fold.held_out {
-            let constant = Baseline::constant(&fitted, sequence);
-            let scores = baseline_scores(&constant, None, sequence, n_init, &[]).ok()?;
+            let baseline = predict(sequence);
+            let scores = baseline_scores(&baseline, None, sequence, n_init, &[]).ok()?;
             for (k, output) in scores.outputs.iter().enumerate() {
                 rows += output.n as f64;
                 total += output.n as f64 * output.crps / screen::sd_of_output(&fitted, k);
@@ -197,29 +242,25 @@ pub(super) fn constant_crps(folds: &[Fold], n_init: usize) -> Option<f64> {
 fn fit(candidate: &Candidate, fold: &Fold, effort: Effort) -> Option<FittedModel> {
     let training = Record::new(fold.fitted.clone()).ok()?;
     let record = candidate.layout.apply_to(&training).ok()?;
-    let mut model = Model::lagged_outputs(record.n_y(), record.n_u(), candidate.lags);
-    for state in &mut model.states {
-        if let TransitionSpec::Gp { kernel, .. } = &mut state.transition {
-            *kernel = candidate.kernel.spec();
-        }
-    }
-    if let (SensorSpec::Gaussian { noise, .. }, SensorSpec::Gaussian { noise: exact, .. }) =
-        (&mut model.sensor, exact_sensor(&record))
+    let mut model = candidate.model(&record, INDUCING);
+    if !candidate.is_drawn()
+        && let (SensorSpec::Gaussian { noise, .. }, SensorSpec::Gaussian { noise: exact, .. }) =
+            (&mut model.sensor, exact_sensor(&record))
     {
         *noise = exact;
     }
-    let n_z = model.states.len() + record.n_u();
-    model.dynamics = dynamics(&candidate.kernel, n_z, record.n_transitions(), INDUCING);
-    model.presample = candidate.presample();
     let problem = Problem::new(model, &Functions::new(), record).ok()?;
-    let settings = Settings {
-        seed: SEED,
-        chains: effort.chains,
-        tune: 0,
-        draws: Some(effort.draws),
-        threads: Some(effort.threads),
-        narx: true,
-        ..Settings::default()
+    let settings =
+        Settings { seed: SEED, chains: effort.chains, threads: Some(effort.threads), ..Settings::default() };
+    let settings = match candidate.states {
+        States::Held => Settings { tune: 0, draws: Some(effort.draws), narx: true, ..settings },
+        States::Drawn => Settings {
+            tune: SWEEPS,
+            draws: Some(SWEEPS),
+            start_at: StartAt::Outputs,
+            moves: QUICK_MOVES.map(String::from).into(),
+            ..settings
+        },
     };
     let sink = MemorySink::new();
     let report = sample(&problem, &settings, &sink, &|_| true).ok()?;

@@ -114,7 +114,7 @@ impl DataConfig {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Number of states, or `auto`; by default one for each output.
+    /// Number of states, or `auto`; by default `auto` if no other key of the model is given, else one for each output.
     pub states: Option<States>,
     /// The states one by one, where they differ.
     pub state: Vec<StateConfig>,
