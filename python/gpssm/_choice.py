@@ -23,9 +23,14 @@ class Calibration(TypedDict, total=False):
 
 
 class Choice(TypedDict):
-    """Candidates, the index of the one that was chosen, calibration of its intervals, and remarks."""
+    """Candidates, the index of the one that was chosen, calibration of its intervals, and remarks.
+
+    ``constant_crps`` and ``linear_crps`` are those of a constant and of the best linear model over the same rows.
+    """
 
     trials: list[Trial]
-    chosen: int
+    chosen: int | None
+    constant_crps: float | None
+    linear_crps: float | None
     calibration: Calibration | None
     notes: list[str]

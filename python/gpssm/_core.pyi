@@ -226,6 +226,7 @@ def choose(
     y: Sequence[Floats],
     u: Sequence[Floats] | None,
     labels: Labels,
+    on_progress: Callable[[int, int], None] | None,
 ) -> str: ...
 def save_run(
     path: str, problem: Problem, settings: str, chains: Sequence[tuple[int, str | None, ArrayDraws, ArrayDraws]]

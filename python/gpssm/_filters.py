@@ -60,7 +60,7 @@ class Filters(Fitted):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(30))
-        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False, states=1)
         >>> result.filter(y, functions=10)["mean"].sizes
         Frozen({'time': 30, 'state': 1})
         """
@@ -114,7 +114,7 @@ class Filters(Fitted):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(30))
-        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False, states=1)
         >>> result.smooth(y, paths=20, functions=10)["x"].sizes
         Frozen({'path': 20, 'time': 30, 'state': 1})
         """

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic as time_now
 from typing import Unpack, cast
 
 from . import _core
@@ -14,7 +15,7 @@ from ._chains import Job, Outcome, Plan, run_here, run_in
 from ._choice import Choice
 from ._data import Data, DataLike, as_data
 from ._layout import DataKeys, Layout
-from ._progress import Bar
+from ._progress import Bar, Steps, clock
 from ._settings import Proposal, Resampling, Sampler, StartAt, budget_text, merged, whole
 from ._types import Json
 from ._warn import warn
@@ -89,9 +90,11 @@ def fit(
         The model; without it, it is made of the next arguments, see `gpssm.Model`.
     states, kernel, mean, sensor, process_noise, initial, dynamics, parameters, symmetries, lags, function, \
     standardise, presample
-        Parts of the model, see `gpssm.Model`. With ``states="auto"`` the model is chosen from the record, as by
-        the program: past outputs are its states; past inputs and thinning, if they help, are in
+        Parts of the model, see `gpssm.Model`. With ``states="auto"``, and if no part is given, the model is chosen
+        from the record, as by the program: its states are the output and some of its past values, drawn from their
+        posterior or, if that predicts better, held on the outputs. Past inputs and thinning, if they help, are in
         ``result.data.layout`` and are applied to new records, too; ``result.choice`` says what was tried.
+        ``states=1`` is the plain model with one state for one output.
     ess : int, optional
         Sample until every identified hyper-parameter, f at visited points and the states have this bulk and tail
         effective sample size (400) and R-hat 1.01; see ``result.convergence``.
@@ -153,7 +156,7 @@ def fit(
     >>> y = np.zeros(40)
     >>> for t in range(39):
     ...     y[t + 1] = 0.8 * y[t] + u[t] + 0.05 * rng.normal()
-    >>> result = gpssm.fit(y, u, draws=20, tune=10, chains=2, progress_bar=False)
+    >>> result = gpssm.fit(y, u, draws=20, tune=10, chains=2, progress_bar=False, states=1)
     >>> result.posterior["posterior"]["x"].sizes["draw"]
     20
     """
@@ -191,7 +194,7 @@ def fit(
     wanted = merged(model.sampler, own)
     choice = None
     if model.is_open:
-        model, data, wanted, choice = choose(model, data, wanted, rows)
+        model, data, wanted, choice = choose(model, data, wanted, rows, progress_bar is True)
     elif rows:
         data = data._with_layout(Layout.of(rows, data.inputs))
     full: Sampler = json.loads(model._problem(data, wanted).settings)
@@ -212,7 +215,8 @@ def _model(model: ModelLike | None, given: Parts) -> Model:
     """The model, from whatever describes it."""
     parts = cast("Parts", {name: part for name, part in given.items() if part is not None})
     if model is None:
-        return Model(**parts)
+        # Nothing is said of the model: it is chosen from the record, as the program does.
+        return Model(**parts) if parts else Model("auto")
     if parts:
         raise ValueError(f"model: it is complete; {', '.join(parts)} cannot be given beside it")
     if isinstance(model, Model):
@@ -230,9 +234,24 @@ def _row_keys(every: int | None, input_lags: int | None, delay: int | None) -> D
     return cast("DataKeys", keys)
 
 
-def choose(model: Model, data: Data, sampler: Sampler, keys: DataKeys) -> tuple[Model, Data, Sampler, Choice]:
+def choose(
+    model: Model, data: Data, sampler: Sampler, keys: DataKeys, show: bool
+) -> tuple[Model, Data, Sampler, Choice]:
     """Settle what ``states="auto"`` leaves open, as the program does: the model, its rows, settings, and why."""
-    found = json.loads(_core.choose(model._keys(sampler, keys), data.y, data.u, data._labels()))
+    bar = Steps("choose a model", "candidates") if show else None
+    began = time_now()
+
+    def tell(done: int, of: int) -> None:
+        if bar is not None:
+            left = (time_now() - began) * (of - done) / max(1, done)
+            bar.tell(done, of, f"about {clock(left)} left" if done else "none is done yet")
+
+    try:
+        text = _core.choose(model._keys(sampler, keys), data.y, data.u, data._labels(), tell)
+    finally:
+        if bar is not None:
+            bar.close()
+    found = json.loads(text)
     parts, settings, rows = (found.pop(name) for name in ("model", "sampler", "data"))
     choice: Choice = found
     if rows["rows"] is not None:
@@ -369,7 +388,7 @@ def fit_many(
     --------
     >>> import numpy as np, gpssm
     >>> sets = [np.sin(0.4 * np.arange(12)), np.cos(0.5 * np.arange(15))]
-    >>> results = gpssm.fit_many(sets, draws=4, tune=2, chains=1, progress_bar=False)
+    >>> results = gpssm.fit_many(sets, states=1, draws=4, tune=2, chains=1, progress_bar=False)
     >>> [len(result.data.y[0]) for result in results]
     [12, 15]
     """

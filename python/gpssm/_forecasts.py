@@ -51,7 +51,7 @@ class Forecasts(Fitted):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(30))
-        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False, states=1)
         >>> result.f([-0.5, 0.0, 0.5])["mean"].sizes
         Frozen({'point': 3, 'state': 1})
         """
@@ -129,7 +129,7 @@ class Forecasts(Fitted):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(30))
-        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False, states=1)
         >>> run = result.simulate(steps=12, y=y, n_init=10, paths=50)
         >>> run["y"].sizes
         Frozen({'path': 50, 'time': 12, 'output': 1})
@@ -250,7 +250,7 @@ class Forecasts(Fitted):
         >>> import numpy as np, pandas as pd, gpssm
         >>> dates = pd.date_range("2020-01-01", periods=30, freq="MS")
         >>> y = pd.Series(np.sin(0.4 * np.arange(30)), index=dates)
-        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False, states=1)
         >>> ahead = result.forecast(12, paths=50)
         >>> str(ahead["time"].values[0])[:10], ahead.sizes["time"]
         ('2022-07-01', 12)
@@ -344,7 +344,7 @@ class Forecasts(Fitted):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(30))
-        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False, states=1)
         >>> result.predict(y, horizon=2, samples=20, functions=10)["y"].sizes
         Frozen({'path': 20, 'time': 28, 'output': 1})
         """

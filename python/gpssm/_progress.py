@@ -105,11 +105,11 @@ class Bar:
         left = ""
         if self.first and self.total is not None and self.first[1] < done < self.total:
             seconds = (now - self.first[0]) / (done - self.first[1]) * (self.total - done)
-            left = f", {_clock(seconds)} left"
+            left = f", {clock(seconds)} left"
         blocks = "█" * round(24 * share)
         phases = [phase for phase in ("start", "tune", "sample") if phase in self.phase.values()]
         word = WORDS[phases[0]] if phases else WORDS["start"]
-        elapsed = _clock(now - self.began)
+        elapsed = clock(now - self.began)
         of = "" if self.total is None else f"/{self.total}"
         return f"{self.label} {share:4.0%} |{blocks:<24}| {done}{of} sweeps, {word}{self.looked}, {elapsed}{left}"
 
@@ -126,22 +126,26 @@ class Steps:
     ----------
     label : str
         What stands before the bar.
+    what : str
+        What is counted.
     """
 
-    def __init__(self, label: str) -> None:
-        self.label, self.line = label, Line()
+    def __init__(self, label: str, what: str = "rows") -> None:
+        self.label, self.what, self.line = label, what, Line()
 
     def tell(self, done: int, of: int, words: str) -> None:
         """Draw the bar."""
         share = done / max(1, of)
-        self.line.show(f"{self.label} {share:4.0%} |{'█' * round(24 * share):<24}| {done}/{of} rows, {words}")
+        blocks = "█" * round(24 * share)
+        self.line.show(f"{self.label} {share:4.0%} |{blocks:<24}| {done}/{of} {self.what}, {words}")
 
     def close(self) -> None:
         """End the line."""
         self.line.end()
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Give minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
 

@@ -70,7 +70,7 @@ class Scores(Fitted):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(30))
-        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False, states=1)
         >>> list(result.score(y, n_init=5, paths=20).columns[:3])
         ['rmse', 'nrmse', 'fit']
         """

@@ -49,7 +49,7 @@ class Smaller(Fitted):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(30))
-        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False, states=1)
         >>> few = result.thin(5)
         >>> few.n_draws, sorted(few.loss)
         (5, ['divergence', 'mean_error', 'sd_error'])
@@ -105,7 +105,7 @@ class Smaller(Fitted):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(30))
-        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=10, chains=1, progress_bar=False, states=1)
         >>> result.distil(8, max_loss=None)
         <gpssm.Distilled: 1 states, 0 inputs, inducing inputs [8]>
         """

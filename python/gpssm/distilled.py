@@ -69,7 +69,7 @@ class Distilled:
     Examples
     --------
     >>> import numpy as np, gpssm
-    >>> result = gpssm.fit(np.sin(0.4 * np.arange(30)), draws=10, tune=10, chains=1, progress_bar=False)
+    >>> result = gpssm.fit(np.sin(0.4 * np.arange(30)), draws=10, tune=10, chains=1, progress_bar=False, states=1)
     >>> small = result.distil(5, max_loss=None)
     >>> small
     <gpssm.Distilled: 1 states, 0 inputs, inducing inputs [5]>
@@ -95,7 +95,7 @@ class Distilled:
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False, states=1)
         >>> result.distil(size=6, max_loss=None).jacobian([0.0, 0.5]).shape
         (2, 1, 1)
         """
@@ -122,7 +122,7 @@ class Distilled:
         >>> import tempfile
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False, states=1)
         >>> small = result.distil(size=6, max_loss=None)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     small.save(folder + "/small.json")

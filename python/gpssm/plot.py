@@ -65,7 +65,7 @@ def states(result: Result, *, sequence: str | int | None = None, ax: AxesLike = 
     >>> from gpssm import plot
     >>> import numpy as np, gpssm
     >>> y = np.sin(0.4 * np.arange(20))
-    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False, states=1)
     >>> len(plot.states(result))
     1
     """
@@ -112,7 +112,7 @@ def transition(
     >>> from gpssm import plot
     >>> import numpy as np, gpssm
     >>> y = np.sin(0.4 * np.arange(20))
-    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False, states=1)
     >>> plot.transition(result).get_xlabel()
     'x'
     """
@@ -158,7 +158,7 @@ def intervals(simulated: xr.Dataset, y: ArrayLike | None = None, *, ax: AxesLike
     >>> from gpssm import plot
     >>> import numpy as np, gpssm
     >>> y = np.sin(0.4 * np.arange(20))
-    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False, states=1)
     >>> len(plot.intervals(result.forecast(5, paths=20)))
     1
     """
@@ -195,7 +195,7 @@ def one_step(result: Result, *, horizon: int = 1, samples: int = 500, ax: AxesLi
     >>> from gpssm import plot
     >>> import numpy as np, gpssm
     >>> y = np.sin(0.4 * np.arange(20))
-    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False, states=1)
     >>> len(plot.one_step(result, samples=20))
     1
     """
@@ -269,7 +269,7 @@ def prior_and_posterior(
     >>> from gpssm import plot
     >>> import numpy as np, gpssm
     >>> y = np.sin(0.4 * np.arange(20))
-    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False, states=1)
     >>> len(plot.prior_and_posterior(result, ["process_sd"], draws=100))
     1
     """
@@ -310,7 +310,7 @@ def trace(result: Result, var_names: Sequence[str] | None = None, *, ax: AxesLik
     >>> from gpssm import plot
     >>> import numpy as np, gpssm
     >>> y = np.sin(0.4 * np.arange(20))
-    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False, states=1)
     >>> len(plot.trace(result, ["process_sd"]))
     1
     """

@@ -64,7 +64,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
     --------
     >>> import numpy as np, gpssm
     >>> y = np.sin(0.4 * np.arange(20))
-    >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+    >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False, states=1)
     >>> result.n_draws, result.state_names, result.parameter_names[0]
     (20, ['x'], 'se_sigma_f[x]')
     """
@@ -111,7 +111,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False, states=1)
         >>> print(result.to_toml().splitlines()[0])
         [data]
         """
@@ -154,7 +154,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False, states=1)
         >>> result.posterior["posterior"]["x"].sizes
         Frozen({'chain': 2, 'draw': 10, 'time': 20, 'state': 1})
         """
@@ -173,7 +173,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         --------
         >>> import arviz as az, numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False, states=1)
         >>> table = az.summary(result.to_arviz(), var_names=["process_sd"])
         """
         import arviz as az
@@ -206,7 +206,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False, states=1)
         >>> result.posterior_predictive()["posterior_predictive"]["y"].sizes
         Frozen({'chain': 2, 'draw': 10, 'time': 20, 'output': 1})
         """
@@ -254,7 +254,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False, states=1)
         >>> tree = result.groups(prior=20, predictions=result.forecast(5, paths=30))
         >>> tree["predictions"]["y"].sizes
         Frozen({'chain': 1, 'draw': 30, 'time': 5, 'output': 1})
@@ -303,7 +303,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=100, tune=50, chains=2, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=100, tune=50, chains=2, progress_bar=False, states=1)
         >>> list(result.sensitivity().columns)
         ['prior', 'likelihood', 'diagnosis']
         """
@@ -332,7 +332,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False, states=1)
         >>> list(result.summary(level=0.8).columns[:4])
         ['mean', 'sd', 'eti80_lb', 'eti80_ub']
         """
@@ -361,7 +361,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False).converged
+        >>> gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False, states=1).converged
         False
         """
         return self._assessment[0]
@@ -379,7 +379,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False, states=1)
         >>> list(result.convergence.columns)
         ['r_hat', 'ess_bulk', 'ess_tail']
         """
@@ -399,7 +399,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False, states=1)
         >>> len(result.warnings) > 0  # the run is far too short
         True
         """
@@ -459,7 +459,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False, states=1)
         >>> result.resume(15, progress_bar=False).n_draws
         30
         """
@@ -485,7 +485,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         >>> import tempfile
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False, states=1)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     result.save(folder + "/run.zarr")
         ...     gpssm.open(folder + "/run.zarr").n_draws
@@ -516,7 +516,7 @@ class Result(Forecasts, Filters, Scores, Smaller):
         --------
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False)
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=2, progress_bar=False, states=1)
         >>> page = result.report(title="Sine")
         >>> "<title>Sine</title>" in page
         True
@@ -564,7 +564,7 @@ def open(path: str | Path, model: Model | None = None) -> Result:
     Examples
     --------
     >>> import tempfile, numpy as np, gpssm
-    >>> result = gpssm.fit(np.sin(0.4 * np.arange(12)), draws=4, tune=2, chains=1, progress_bar=False)
+    >>> result = gpssm.fit(np.sin(0.4 * np.arange(12)), draws=4, tune=2, chains=1, progress_bar=False, states=1)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     result.save(folder + "/run.zarr")
     ...     again = gpssm.open(folder + "/run.zarr")

@@ -29,6 +29,8 @@ __all__ = ["GPSSM"]
 
 PREDICTION = ("paths", "n_init", "initial")
 """Parameters that are not for the fit."""
+MODEL = ("states", "kernel", "mean", "sensor", "parameters", "dynamics", "lags")
+"""Parameters that say something of the model."""
 
 
 class GPSSM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -37,7 +39,8 @@ class GPSSM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     states, kernel, mean, sensor, parameters, dynamics, lags
-        Parts of the model, see `gpssm.Model`.
+        Parts of the model, see `gpssm.Model`; one state for each output if none is given. ``states="auto"`` chooses the
+        model from the record.
     ess, budget, draws, tune, chains, seed, particles, restarts, threads
         Settings, see `gpssm.fit`.
     paths : int
@@ -146,6 +149,9 @@ class GPSSM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._one_column = outputs.ndim == 1
         parts = _parts(sequences, len(outputs))
         settings = {name: v for name, v in self.get_params(deep=False).items() if name not in PREDICTION}
+        if all(settings[name] is None for name in MODEL):
+            # Searches over parameters fit many models: none of them chooses its own, unless it is asked to.
+            settings["states"] = 1 if outputs.ndim == 1 else outputs.shape[1]
         u = None if inputs is None else [inputs[part] for part in parts]
         self.result_: Result = fit([outputs[part] for part in parts], u, progress_bar=False, **settings)
         return self

@@ -25,4 +25,4 @@ def record():
 @pytest.fixture(scope="session")
 def result(record):
     y, u = record
-    return gpssm.fit(y, u, **QUICK)
+    return gpssm.fit(y, u, states=1, **QUICK)

@@ -49,10 +49,10 @@ def test_missing_values_are_no_observations(record):
     y, u = record
     two = np.column_stack([y, y**2])
     two[3] = np.nan
-    whole = gpssm.fit(two, u, **QUICK)
+    whole = gpssm.fit(two, u, states=2, **QUICK)
     assert whole.posterior["log_likelihood"]["y"].sizes["time"] == 39
     two[5, 1] = np.nan
-    parts = gpssm.fit(two, u, **QUICK)
+    parts = gpssm.fit(two, u, states=2, **QUICK)
     values = parts.posterior["log_likelihood"]["y"]
     assert values.dims == ("chain", "draw", "observation") and values.sizes["observation"] == 77
     total = parts.posterior["sample_stats"]["log_likelihood_total"]
@@ -84,7 +84,7 @@ def test_one_x_takes_the_tree_itself(result):
 
 def test_rows_of_several_sequences_have_names_of_their_own(record):
     y, u = record
-    result = gpssm.fit([y, y[:20]], [u, u[:20]], **{**QUICK, "draws": 8, "tune": 3})
+    result = gpssm.fit([y, y[:20]], [u, u[:20]], states=1, **{**QUICK, "draws": 8, "tune": 3})
     theirs = az.summary(result.to_arviz(), var_names=["x"], round_to="none")
     assert len(set(theirs.index)) == 60
     np.testing.assert_allclose(result.summary("x")["mean"], theirs["mean"].astype(float), rtol=1e-8)

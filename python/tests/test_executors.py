@@ -21,18 +21,18 @@ HERE = Path(__file__).parent
 def test_process_pool_gives_the_same_draws(record, result):
     y, u = record
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-        assert same(result, gpssm.fit(y, u, **QUICK, executor=pool))
+        assert same(result, gpssm.fit(y, u, states=1, **QUICK, executor=pool))
         prior = {"a": gpssm.Normal(0.9, 0.2)}
         here = gpssm.fit(y, u, mean=workers.mean, parameters=prior, **{**QUICK, "draws": 6})
         there = gpssm.fit(y, u, mean=workers.mean, parameters=prior, **{**QUICK, "draws": 6}, executor=pool)
         assert same(here, there)
         basis = {**QUICK, "draws": 4, "dynamics": gpssm.FIC(8)}
-        assert same(gpssm.fit(y, u, **basis), gpssm.fit(y, u, **basis, executor=pool))
-        more = gpssm.fit(y, u, **{**QUICK, "draws": 12}, executor=pool).resume(
+        assert same(gpssm.fit(y, u, states=1, **basis), gpssm.fit(y, u, states=1, **basis, executor=pool))
+        more = gpssm.fit(y, u, states=1, **{**QUICK, "draws": 12}, executor=pool).resume(
             30, executor=pool, progress_bar=False
         )
         assert same(result, more)
-        both = gpssm.fit_many([(y, u), (y[:20], u[:20])], executor=pool, **QUICK)
+        both = gpssm.fit_many([(y, u), (y[:20], u[:20])], states=1, executor=pool, **QUICK)
         assert same(both[0], result) and len(both[1].data.y[0]) == 20
 
 
@@ -41,7 +41,7 @@ def test_lambdas_reach_other_processes(record):
     y, u = record
     arguments = {**QUICK, "draws": 6, "mean": lambda x: 0.9 * x[:, 0]}
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-        assert same(gpssm.fit(y, u, **arguments), gpssm.fit(y, u, **arguments, executor=pool))
+        assert same(gpssm.fit(y, u, states=1, **arguments), gpssm.fit(y, u, states=1, **arguments, executor=pool))
 
 
 class InTurn(Executor):
@@ -64,15 +64,15 @@ def test_blocks_stream_progress_and_survive_an_interrupt(record, monkeypatch):
     monkeypatch.setattr("gpssm._chains.BLOCK", 0.05)
     told = []
     arguments = {**QUICK, "draws": 400}
-    whole = gpssm.fit(y, u, **arguments)
+    whole = gpssm.fit(y, u, states=1, **arguments)
     executor = InTurn(10**6)
     arguments["progress_bar"] = lambda *seen: told.append(seen)
-    assert same(whole, gpssm.fit(y, u, **arguments, executor=executor))
+    assert same(whole, gpssm.fit(y, u, states=1, **arguments, executor=executor))
     assert executor.blocks > 4, "one block for each chain: the test says nothing"
     counts = [done for chain, phase, done, _ in told if chain == 0 and phase == "sample"]
     assert len(counts) > 1 and counts == sorted(counts) and counts[-1] == 400
     with pytest.warns(UserWarning, match="interrupted after"):
-        part = gpssm.fit(y, u, **arguments, executor=InTurn(executor.blocks // 2))
+        part = gpssm.fit(y, u, states=1, **arguments, executor=InTurn(executor.blocks // 2))
     assert part.ended == "interrupted" and 0 < part.n_draws < 800
     assert same(whole, part.resume(400, progress_bar=False))
 
@@ -96,7 +96,7 @@ class Flaky(Executor):
 
 def test_a_lost_workers_chain_is_handed_out_again(record, result):
     y, u = record
-    assert same(result, gpssm.fit(y, u, **QUICK, executor=Flaky()))
+    assert same(result, gpssm.fit(y, u, states=1, **QUICK, executor=Flaky()))
 
 
 class Dead(Executor):
@@ -114,7 +114,7 @@ class Dead(Executor):
 def test_a_dead_executor_is_named(record):
     y, u = record
     with pytest.raises(RuntimeError, match="chain 0: its worker was lost"):
-        gpssm.fit(y, u, **QUICK, executor=Dead())
+        gpssm.fit(y, u, states=1, **QUICK, executor=Dead())
 
 
 def test_faults_of_a_chain_are_not_tried_again(record):

@@ -36,20 +36,20 @@ def test_draws_have_the_schema_of_arviz(result):
 
 def test_seed_decides_and_threads_do_not(record, result):
     y, u = record
-    assert same(result, gpssm.fit(y, u, **QUICK, threads=1))
-    other = gpssm.fit(y, u, **{**QUICK, "seed": 4})
+    assert same(result, gpssm.fit(y, u, states=1, **QUICK, threads=1))
+    other = gpssm.fit(y, u, states=1, **{**QUICK, "seed": 4})
     assert (other.chains[0].draws.theta != result.chains[0].draws.theta).any()
 
 
 def test_warmup_is_kept_on_demand(record):
     y, u = record
-    tree = gpssm.fit(y, u, **QUICK, save_warmup=True).posterior
+    tree = gpssm.fit(y, u, states=1, **QUICK, save_warmup=True).posterior
     assert tree["warmup_posterior"]["x"].sizes["draw"] == 15
 
 
 def test_resume_gives_the_draws_of_an_unbroken_run(record, result):
     y, u = record
-    short = gpssm.fit(y, u, **{**QUICK, "draws": 12})
+    short = gpssm.fit(y, u, states=1, **{**QUICK, "draws": 12})
     assert same(short.resume(30, progress_bar=False), result)
     with pytest.raises(ValueError, match="there are 30 already"):
         result.resume(10)
@@ -206,7 +206,7 @@ def test_lock_is_released_while_sampling(record):
 
     thread = threading.Thread(target=count)
     thread.start()
-    gpssm.fit(y, u, **{**QUICK, "draws": 60, "threads": 1})
+    gpssm.fit(y, u, states=1, **{**QUICK, "draws": 60, "threads": 1})
     stop.set()
     thread.join()
     # With the lock held there would be no tick at all while the chains run.
@@ -216,7 +216,7 @@ def test_lock_is_released_while_sampling(record):
 def test_progress_is_told_and_its_exceptions_stop_the_run(record):
     y, u = record
     seen = []
-    gpssm.fit(y, u, **{**QUICK, "progress_bar": lambda *state: seen.append(state)})
+    gpssm.fit(y, u, states=1, **{**QUICK, "progress_bar": lambda *state: seen.append(state)})
     assert {phase for _, phase, _, _ in seen} <= {"start", "tune", "sample"} and seen
     assert (max(done for _, phase, done, _ in seen if phase == "sample")) == 30
 
@@ -224,7 +224,7 @@ def test_progress_is_told_and_its_exceptions_stop_the_run(record):
         raise RuntimeError("bar is broken")
 
     with pytest.raises(RuntimeError, match="bar is broken"):
-        gpssm.fit(y, u, **{**QUICK, "progress_bar": broken, "draws": 10**6})
+        gpssm.fit(y, u, states=1, **{**QUICK, "progress_bar": broken, "draws": 10**6})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -243,7 +243,7 @@ def test_interrupt_returns_what_was_drawn():
         os.kill(os.getpid(), signal.SIGINT)
     threading.Thread(target=kill, daemon=True).start()
     y = np.sin(0.3 * np.arange(60))
-    result = gpssm.fit(y, draws=10**7, tune=5, chains=2, restarts=1, progress_bar=progress)
+    result = gpssm.fit(y, states=1, draws=10**7, tune=5, chains=2, restarts=1, progress_bar=progress)
     assert result.ended == "interrupted" and result.n_draws >= 3, result
     assert result.posterior["posterior"].sizes["draw"] > 0
     print("drawn", result.n_draws)
@@ -258,7 +258,7 @@ def test_missing_outputs_and_several_sequences(record):
     y, u = record
     gap = y.copy()
     gap[10:15] = np.nan
-    result = gpssm.fit([gap, y[:20]], [u, u[:20]], **{**QUICK, "draws": 5, "tune": 3})
+    result = gpssm.fit([gap, y[:20]], [u, u[:20]], states=1, **{**QUICK, "draws": 5, "tune": 3})
     x = result.posterior["posterior"]["x"]
     assert x.sizes["time"] == 60 and x.indexes["time"].is_unique and np.isfinite(x).all()
     rows = result.posterior["observed_data"]

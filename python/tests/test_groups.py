@@ -48,7 +48,7 @@ def polio():
 @pytest.fixture(scope="module")
 def furnace():
     y, u = driven()
-    return gpssm.fit(y, u, **QUICK)
+    return gpssm.fit(y, u, states=1, **QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def test_shared_records_have_the_same_groups():
     furnace = pd.read_csv(Path(SHARED) / "gas_furnace.csv").iloc[:100, -2:]
     records = [
         (gpssm.fit(counts_of, sensor="poisson", **QUICK), {"steps": 6}),
-        (gpssm.fit(furnace.iloc[:, [1]], furnace.iloc[:, [0]], **QUICK), {"u": np.zeros(6)}),
+        (gpssm.fit(furnace.iloc[:, [1]], furnace.iloc[:, [0]], states=1, **QUICK), {"u": np.zeros(6)}),
     ]
     for result, ahead in records:
         tree = result.groups(prior=20, predictions=result.forecast(**ahead, paths=20))

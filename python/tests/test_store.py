@@ -33,7 +33,7 @@ def test_saved_runs_come_back(record, result, tmp_path):
 
 def test_store_of_a_run_is_that_of_a_saved_run(record, tmp_path):
     y, u = record
-    direct = gpssm.fit(y, u, **QUICK, out=tmp_path / "direct.zarr")
+    direct = gpssm.fit(y, u, states=1, **QUICK, out=tmp_path / "direct.zarr")
     direct.save(tmp_path / "saved.zarr")
     files = sorted(p.relative_to(tmp_path / "direct.zarr") for p in (tmp_path / "direct.zarr").rglob("*"))
     assert files == sorted(p.relative_to(tmp_path / "saved.zarr") for p in (tmp_path / "saved.zarr").rglob("*"))
@@ -45,7 +45,7 @@ def test_store_of_a_run_is_that_of_a_saved_run(record, tmp_path):
 def test_xarray_reads_the_store_as_the_tree(record, tmp_path):
     pytest.importorskip("zarr")
     y, u = record
-    result = gpssm.fit(y, u, **QUICK, out=tmp_path / "run.zarr")
+    result = gpssm.fit(y, u, states=1, **QUICK, out=tmp_path / "run.zarr")
     tree = xr.open_datatree(tmp_path / "run.zarr", engine="zarr")
     for group in ("posterior", "sample_stats", "observed_data", "warmup_posterior"):
         stored, ours = tree[group].to_dataset(), result.posterior[group].to_dataset()
@@ -72,7 +72,7 @@ def test_known_parameters_are_constant_data(record, tmp_path):
 
 def test_resume_on_disk(record, result, tmp_path):
     y, u = record
-    short = gpssm.fit(y, u, **{**QUICK, "draws": 12}, out=tmp_path / "run.zarr")
+    short = gpssm.fit(y, u, states=1, **{**QUICK, "draws": 12}, out=tmp_path / "run.zarr")
     longer = short.resume(20, progress_bar=False)
     assert longer.n_draws == 40
     again = gpssm.open(tmp_path / "run.zarr").resume(30, progress_bar=False)
@@ -101,14 +101,14 @@ def test_a_killed_run_goes_on(tmp_path):
         if phase == "sample" and done >= 10:
             os.kill(os.getpid(), signal.SIGKILL)
     y = np.sin(0.3 * np.arange(30))
-    gpssm.fit(y, draws=40, tune=5, chains=1, restarts=1, progress_bar=progress, out=sys.argv[1])
+    gpssm.fit(y, draws=40, tune=5, chains=1, restarts=1, progress_bar=progress, out=sys.argv[1], states=1)
     """
     path = tmp_path / "run.zarr"
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code), str(path)], timeout=300)
     assert done.returncode in (-signal.SIGKILL, 0)
     again = gpssm.open(path).resume(progress_bar=False) if done.returncode else gpssm.open(path)
     y = np.sin(0.3 * np.arange(30))
-    whole = gpssm.fit(y, draws=40, tune=5, chains=1, restarts=1, progress_bar=False)
+    whole = gpssm.fit(y, draws=40, tune=5, chains=1, restarts=1, progress_bar=False, states=1)
     assert same(again, whole)
 
 

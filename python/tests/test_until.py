@@ -97,4 +97,4 @@ def test_wrong_settings_are_named(y):
         ({"chains": 1}, "one chain cannot be judged; use at least two, or set draws"),
     ]:
         with pytest.raises(ValueError, match=message):
-            gpssm.fit(y, **arguments)
+            gpssm.fit(y, states=1, **arguments)

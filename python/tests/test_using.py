@@ -136,7 +136,7 @@ def dated(record):
     index = pd.date_range("2020-01-01", periods=44, freq="MS", tz="UTC")
     u = pd.DataFrame({"pump": np.concatenate([u, u[:4]])}, index=index)
     y = pd.DataFrame({"level": y}, index=index[:40])
-    return gpssm.fit(y, u[:40], **QUICK), y, u
+    return gpssm.fit(y, u[:40], states=1, **QUICK), y, u
 
 
 def test_dates_go_through(dated):
@@ -177,7 +177,7 @@ def test_columns_have_names(dated):
 
 def test_labels_are_labels_and_numbers_are_positions(record):
     y, _ = record
-    result = gpssm.fit([y[:20], y[5:25], y[10:30]], **{**QUICK, "draws": 8, "tune": 3})
+    result = gpssm.fit([y[:20], y[5:25], y[10:30]], states=1, **{**QUICK, "draws": 8, "tune": 3})
     second = result.forecast(3, sequence="2", paths=10)
     np.testing.assert_array_equal(second["y"], result.forecast(3, sequence=1, paths=10)["y"])
     np.testing.assert_array_equal(second["y"], result.simulate(steps=3, initial=("last", "2"), paths=10)["y"])

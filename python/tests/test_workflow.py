@@ -39,14 +39,14 @@ def test_leave_future_out_ranks_models(record):
         gpssm.compare(fits, y, u, method="loo")
     with pytest.raises(ValueError, match="n_init: 40 rows to learn from, of 40"):
         gpssm.compare(fits, method="lfo", n_init=40)
-    other = gpssm.fit(y + 1.0, u, **short)
+    other = gpssm.fit(y + 1.0, u, states=1, **short)
     with pytest.raises(ValueError, match="a and b were fitted to different outputs"):
         gpssm.compare({"a": fits[0], "b": other}, **options)
 
 
 @pytest.mark.parametrize("rows", [{}, {"every": 2}])
 def test_dates_are_kept_in_stores(dated, tmp_path, rows):
-    result = gpssm.fit(dated, **{**QUICK, "draws": 6}, **rows)
+    result = gpssm.fit(dated, states=1, **{**QUICK, "draws": 6}, **rows)
     result.save(tmp_path / "run.zarr")
     again = gpssm.open(tmp_path / "run.zarr")
     for other in (again, pickle.loads(pickle.dumps(result)), pickle.loads(pickle.dumps(again))):
@@ -63,7 +63,7 @@ def test_dates_are_kept_in_stores(dated, tmp_path, rows):
 def test_xarray_reads_dates_from_a_store(dated, tmp_path):
     xr = pytest.importorskip("xarray")
     pytest.importorskip("zarr")
-    result = gpssm.fit(dated, **{**QUICK, "draws": 6}, out=tmp_path / "run.zarr")
+    result = gpssm.fit(dated, states=1, **{**QUICK, "draws": 6}, out=tmp_path / "run.zarr")
     stored = xr.open_zarr(tmp_path / "run.zarr", group="posterior", consolidated=False)
     np.testing.assert_array_equal(stored["time"].values, result.data.times())
     assert gpssm.open(tmp_path / "run.zarr").data.index[0].frequency == "ME"
@@ -71,7 +71,7 @@ def test_xarray_reads_dates_from_a_store(dated, tmp_path):
 
 def test_sequences_with_dates_of_their_own(dated, tmp_path):
     parts = [dated.iloc[:16], dated.iloc[20:]]
-    result = gpssm.fit(parts, **{**QUICK, "draws": 6})
+    result = gpssm.fit(parts, states=1, **{**QUICK, "draws": 6})
     result.save(tmp_path / "run.zarr")
     again = gpssm.open(tmp_path / "run.zarr")
     for s in range(2):
@@ -88,7 +88,7 @@ def test_fine_and_old_times_survive(tmp_path):
     ):
         times = np.datetime64(start, "ns") + np.arange(12) * step
         y = pd.Series(rng.normal(size=12), index=pd.DatetimeIndex(times))
-        result = gpssm.fit(y, **{**QUICK, "draws": 3, "tune": 2, "chains": 1})
+        result = gpssm.fit(y, states=1, **{**QUICK, "draws": 3, "tune": 2, "chains": 1})
         path = tmp_path / f"{start[:4]}.zarr"
         result.save(path)
         np.testing.assert_array_equal(gpssm.open(path).data.times(), times)
