@@ -227,6 +227,7 @@ fn every_use_of_every_model_is_finite() {
         extended.parameters = BTreeMap::new();
         models.push(extended);
     }
+    let mut n_distilled = 0;
     for model in models {
         let user = matches!(model.sensor, SensorSpec::User(_));
         let n_x = model.states.len();
@@ -275,7 +276,15 @@ fn every_use_of_every_model_is_finite() {
             }
             let options =
                 DistilOptions { size: Some(12), cloud: 60, max_loss: None, ..DistilOptions::default() };
-            let distilled = posterior.distil(&options).unwrap();
+            // Four draws of a chain that has hardly begun may be of different solutions, which are refused.
+            let distilled = match posterior.distil(&options) {
+                Ok(distilled) => distilled,
+                Err(error) => {
+                    assert!(error.to_string().contains("of 4 draws agree"), "{error}");
+                    continue;
+                }
+            };
+            n_distilled += 1;
             let text = serde_json::to_string(&distilled).unwrap();
             let read: Distilled = serde_json::from_str(&text).unwrap();
             let mut function = DistilledFunction::new(&read).unwrap();
@@ -296,6 +305,7 @@ fn every_use_of_every_model_is_finite() {
             }
         }
     }
+    assert!(n_distilled >= 10, "{n_distilled} distilled");
 }
 
 /// A periodic kernel, products and rational quadratic have functions for filters too.
