@@ -14,5 +14,5 @@ pub mod describe;
 pub mod fit;
 pub mod speed;
 pub mod store;
-mod suggest;
 pub mod table;
+mod wording;

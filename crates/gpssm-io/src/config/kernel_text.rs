@@ -7,12 +7,12 @@
 //! part    = name [ "(" component { "," component } ")" ] | [ "odd" ] "(" sum ")"
 //! ```
 
+use gpssm::formula::did_you_mean;
 use gpssm::kernel::{Descriptor, KERNELS};
 
 use super::error::Origin;
 use super::read::ReadError;
 use super::tree::{Kind, Node};
-use crate::suggest::did_you_mean;
 
 /// Of the odd part of a function with the kernel in brackets.
 const ODD: &str = "odd";

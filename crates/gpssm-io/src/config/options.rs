@@ -73,10 +73,10 @@ pub const OPTIONS: [OptionKey; 26] = [
 impl RunFile {
     /// Overrides one value by an option of [`OPTIONS`], such as `("--draws", "200")`.
     pub fn option(&mut self, option: &str, text: &str) -> Result<(), ConfigError> {
-        let written = format!("{option} {}", crate::suggest::one_line(text));
+        let written = format!("{option} {}", crate::wording::one_line(text));
         let Some(known) = OPTIONS.iter().find(|known| known.option == option) else {
             let names = OPTIONS.iter().map(|known| known.option);
-            let suggestion = crate::suggest::did_you_mean(option, names);
+            let suggestion = gpssm::formula::did_you_mean(option, names);
             let origin = super::Origin::Option(written.into());
             return Err(self.error(String::new(), origin, format!("there is no such option{suggestion}")));
         };

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use gpssm::formula::did_you_mean;
 use serde::de::value::{MapDeserializer, StrDeserializer};
 use serde::de::{
     self, DeserializeOwned, DeserializeSeed, EnumAccess, Expected, IntoDeserializer, MapAccess, SeqAccess,
@@ -15,7 +16,7 @@ use serde::forward_to_deserialize_any;
 use super::error::Origin;
 use super::shorthand;
 use super::tree::{Kind, Node};
-use crate::suggest::{did_you_mean, list, one_line};
+use crate::wording::{list, one_line};
 
 pub(super) fn read<T: DeserializeOwned>(node: Node) -> Result<T, ReadError> {
     T::deserialize(node)

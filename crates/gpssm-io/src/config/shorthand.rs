@@ -24,7 +24,7 @@ use super::error::Origin;
 use super::kernel_text;
 use super::read::ReadError;
 use super::tree::{Kind, Node};
-use crate::suggest::one_line;
+use crate::wording::one_line;
 
 /// Writes out a short form of the type of this name; anything else comes back as it is.
 pub(super) fn write_out(type_name: &str, node: Node) -> Result<Node, ReadError> {

@@ -6,11 +6,11 @@ use std::path::Path;
 use gpssm::kernel::KERNELS;
 use gpssm::sensor::family::FAMILIES;
 
-use crate::suggest::one_line;
 use crate::table::{
     Columns, Data, DataError, DataProblem, NumericColumn, is_sequence_name, is_time_name, numeric_columns,
     read_header, read_record,
 };
+use crate::wording::one_line;
 
 /// Beyond so many rows the exact Gaussian process is slow.
 const MANY_ROWS: usize = 1_000;

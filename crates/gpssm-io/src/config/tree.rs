@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::RunConfig;
 use super::error::{ConfigError, Origin};
 use super::read;
-use crate::suggest::one_line;
+use crate::wording::one_line;
 
 /// A value and where it comes from.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,9 @@
 //! What can be wrong with a data file.
 
+use gpssm::formula::did_you_mean;
 use thiserror::Error;
 
-use crate::suggest::{did_you_mean, list, one_line};
+use crate::wording::{list, one_line};
 
 /// What is wrong with a data file, and where.
 #[derive(Clone, Debug, PartialEq, Error)]

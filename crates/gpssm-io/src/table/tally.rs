@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::suggest::one_line;
+use crate::wording::one_line;
 
 /// Counts of unusual fields.
 #[derive(Default)]

@@ -68,7 +68,7 @@ mod function;
 mod graph;
 mod parse;
 mod program;
-pub(crate) mod suggest;
+mod suggest;
 mod token;
 mod tree;
 
@@ -77,6 +77,7 @@ use self::tree::{Node, Tree};
 
 pub use self::error::FormulaError;
 pub use self::program::Program;
+pub use self::suggest::did_you_mean;
 
 /// What a name in a formula stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

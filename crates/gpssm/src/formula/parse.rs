@@ -1,8 +1,8 @@
 //! From words to a tree, by recursive descent; the depth of the recursion is capped.
 
+use super::did_you_mean;
 use super::error::FormulaError;
 use super::function::{self, Binary, CONSTANTS, FOREIGN, FUNCTIONS, Function, Unary};
-use super::suggest::did_you_mean;
 use super::token::{Token, Word, words};
 use super::tree::{Id, Node, Tree};
 

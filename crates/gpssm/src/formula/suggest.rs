@@ -1,25 +1,40 @@
 //! The known name that an unknown one was probably meant to be.
 
-/// The candidate closest to `name`, if one is close: at most one edit in three characters, where swapping two
-/// neighbours is one edit. A difference in case alone always counts as close.
-pub(crate) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = name.to_lowercase();
-    let distance = |candidate: &str| strsim::osa_distance(&lower, &candidate.to_lowercase());
-    let allowed = name.chars().count().div_ceil(3);
+/// Names longer than this are not compared: nobody mistypes them.
+const LONGEST: usize = 100;
+
+/// The candidate that is most like what was written, if one is like it at all.
+fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if written.len() > LONGEST {
+        return None;
+    }
+    let lower = written.to_lowercase();
     candidates
         .into_iter()
-        .map(|candidate| (distance(candidate), candidate))
-        // One edit makes any one-letter name of any other: that is no hint.
-        .filter(|(edits, candidate)| {
-            *edits == 0 || (*edits <= allowed && *edits < name.chars().count().min(candidate.chars().count()))
-        })
-        .min_by_key(|(edits, _)| *edits)
+        .filter(|candidate| candidate.len() <= LONGEST)
+        .map(|candidate| (likeness(&lower, &candidate.to_lowercase()), candidate))
+        .filter(|(likeness, _)| *likeness >= 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
 }
 
-/// `; did you mean 'cos'?`, or nothing.
-pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    closest(name, candidates).map_or_else(String::new, |meant| format!("; did you mean '{meant}'?"))
+/// From 0 to 1; one slip in three letters counts as like, where swapping two neighbours is one slip.
+fn likeness(a: &str, b: &str) -> f64 {
+    let length = a.chars().count().max(b.chars().count());
+    let slip = 3 * strsim::osa_distance(a, b) <= length;
+    strsim::jaro_winkler(a, b).max(if slip { 0.8 } else { 0.0 })
+}
+
+/// `; did you mean 'cos'?` for the end of a message, or nothing if no candidate is like what was written.
+///
+/// ```
+/// use gpssm::formula::did_you_mean;
+///
+/// assert_eq!(did_you_mean("drws", ["draws", "seed"]), "; did you mean 'draws'?");
+/// assert_eq!(did_you_mean("zebra", ["draws", "seed"]), "");
+/// ```
+pub fn did_you_mean<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    closest(written, candidates).map_or_else(String::new, |meant| format!("; did you mean '{meant}'?"))
 }
 
 #[cfg(test)]
@@ -27,14 +42,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn close_names_are_suggested_and_distant_ones_are_not() {
-        let names = ["cos", "cosh", "sqrt", "x", "u", "rate"];
-        for (name, meant) in
-            [("cso", Some("cos")), ("COS", Some("cos")), ("sqr", Some("sqrt")), ("X", Some("x")), ("z", None)]
-        {
+    fn names_that_are_alike_are_suggested_and_others_are_not() {
+        let names = ["cos", "cosh", "sqrt", "x", "u", "rate", "kernel", "mean", "rq", "se"];
+        for (name, meant) in [
+            ("cso", Some("cos")),
+            ("COS", Some("cos")),
+            ("sqr", Some("sqrt")),
+            ("X", Some("x")),
+            ("z", None),
+            ("raet", Some("rate")),
+            ("velocity", None),
+            ("kernal", Some("kernel")),
+            ("sse", Some("se")),
+            ("zebra", None),
+        ] {
             assert_eq!(closest(name, names), meant, "{name}");
         }
-        assert_eq!(closest("velocity", names), None);
-        assert_eq!(closest("raet", names), Some("rate"));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::spec::Model;
 use crate::error::Error;
-use crate::formula::{is_name, reserved, suggest};
+use crate::formula::{did_you_mean, is_name, reserved};
 pub use crate::identity::Names;
 
 impl Model {
@@ -151,7 +151,7 @@ impl Scope {
                 let first = format!("{name}1");
                 let hint = match self.meanings.get(&first) {
                     Some(_) => format!("; did you mean '{first}'?"),
-                    None => suggest::did_you_mean(name, known.map(|(name, _)| name.as_str())),
+                    None => did_you_mean(name, known.map(|(name, _)| name.as_str())),
                 };
                 let kinds = if outputs { "an output, a state, an input" } else { "a state, an input" };
                 Err(format!("unknown name '{name}': it is not {kinds} or one of the parameters{hint}"))

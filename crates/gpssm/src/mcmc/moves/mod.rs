@@ -25,7 +25,7 @@ use super::sweep::{ChainState, SweepInfo};
 use crate::dynamics::path_density::PathDensityWork;
 use crate::dynamics::transition::Transition;
 use crate::error::Error;
-use crate::formula::suggest::did_you_mean;
+use crate::formula::did_you_mean;
 use crate::model::compile::Problem;
 use crate::random::{Purpose, stream};
 use crate::smc::filter::FilterOptions;
