@@ -13,7 +13,9 @@ import numpy as np
 
 from . import kernels, priors, sensors
 from ._data import as_data
+from ._registry import Registry
 from ._types import Json, Table
+from .initial import InitialDensity
 from .kernels import Kernel, KernelLike
 from .transitions import Gp, Lag, Parametric
 
@@ -30,11 +32,11 @@ def _by_key(module: ModuleType) -> dict[str, Any]:
 _PRIORS, _KERNELS = _by_key(priors), _by_key(kernels)
 
 
-def resolved(table: Table) -> Model:
-    """A model in objects, from the tables of a run file that leave nothing open."""
+def resolved(table: Table, registry: Registry) -> Model:
+    """A model in objects, from the tables of a run file that leave nothing open, and its Python functions."""
     from .model import Model
 
-    parts: dict[str, Any] = dict(_table(table["model"]))
+    parts: dict[str, Any] = dict(_table(_with_functions(table["model"], registry, "")))
     states = parts.pop("state", [])
     found: dict[str, Any] = {
         "states": [_state(state) for state in states],
@@ -66,6 +68,34 @@ def kernel_object(kernel: KernelLike) -> Kernel:
     return _kernel(table["model"]["state"][0]["kernel"], known=False)
 
 
+def _with_functions(part: Any, registry: Registry, of: str) -> Any:
+    """The same tables with functions, and kernels, sensors and initial densities made of them, for their names."""
+    if isinstance(part, list):
+        return [_with_functions(one, registry, of) for one in part]
+    if not isinstance(part, Mapping):
+        return part
+    if of == "log_density" and "function" in part:
+        return {**part, "function": registry.priors[part["function"]]}
+    user = part.get("user")
+    if of == "initial" and isinstance(user, str):
+        return InitialDensity(*registry.initials[user])
+    if isinstance(user, Mapping) and of == "sensor":
+        (log_density, _), sample = registry.sensors[user["name"]]
+        return sensors.SensorDensity(log_density, sample[0] if sample else None)
+    if isinstance(user, Mapping) and of == "kernel":
+        function, names = registry.kernels[user["name"]]
+        found = {name: _prior(_with_functions(user["parameters"][name], registry, "")) for name in names}
+        return kernels.KernelFunction(function, found, user.get("active"))
+    if isinstance(user, Mapping):
+        return registry.functions[user["name"]][0]
+    if set(part) == {"functions"}:
+        return [registry.functions[one["name"]][0] for one in part["functions"]]
+    # Kernels and sensors are composed; what is in them is theirs until a hyper-parameter has its prior.
+    inner = {"kernel": "kernel", "sensor": "sensor", "initial": "initial", "log_density": "log_density"}
+    keep = of if of == "kernel" else ""
+    return {key: _with_functions(value, registry, inner.get(key, keep)) for key, value in part.items()}
+
+
 def _table(value: object) -> dict[str, Any]:
     assert isinstance(value, Mapping)
     return dict(value)
@@ -76,7 +106,12 @@ def _prior(value: Json) -> Any:
         key, arguments = next(iter(value.items()))
         if key == "fixed" and isinstance(arguments, Mapping):
             return arguments["value"]
-        if key in _PRIORS and key != "log_density" and isinstance(arguments, Mapping):
+        if key == "log_density" and isinstance(arguments, Mapping):
+            found: dict[str, Any] = dict(arguments)
+            return priors.PriorDensity(
+                found.get("formula") or found["function"], found.get("low"), found.get("high")
+            )
+        if key in _PRIORS and isinstance(arguments, Mapping):
             return _PRIORS[key](**arguments)
     return value
 
@@ -100,7 +135,9 @@ def _list(value: Json) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _kernel(table: Mapping[str, Any], *, known: bool) -> Kernel:
+def _kernel(table: Kernel | Mapping[str, Any], *, known: bool) -> Kernel:
+    if isinstance(table, Kernel):
+        return table
     key, value = next(iter(table.items()))
     if key in ("sum", "product"):
         parts = [_kernel(part, known=known) for part in value]
@@ -111,6 +148,10 @@ def _kernel(table: Mapping[str, Any], *, known: bool) -> Kernel:
         return kernels.Power(_kernel(value["kernel"], known=known), value["exponent"])
     if key == "odd":
         return kernels.Odd(_kernel(value, known=known))
+    if key == "change_point":
+        before, after = (_kernel(part, known=known) for part in value["kernels"])
+        priors = {name: _prior(value[name]) for name in ("location", "width") if known and name in value}
+        return kernels.ChangePoint(before, after, *value.get("active", ()), **priors)
     if key not in _KERNELS:
         raise ValueError(f"kernel: {key!r} has no object; user kernels are gpssm.KernelFunction")
     arguments = {name: entry for name, entry in value.items() if known or name == "active"}
@@ -141,6 +182,9 @@ def _sensor(table: Json) -> Any:
     if not isinstance(table, Mapping) or len(table) != 1:
         return table
     key, value = next(iter(table.items()))
+    if key == "formula" and isinstance(value, Mapping):
+        formula: dict[str, Any] = dict(value)
+        return sensors.SensorDensity(**formula)
     name = "".join(word.capitalize() for word in str(key).split("_"))
     kind = getattr(sensors, name, None)
     if kind is None or not isinstance(value, Mapping):

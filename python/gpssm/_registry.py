@@ -9,6 +9,7 @@ import numpy as np
 
 from ._callables import name_of, signature
 from ._types import Function, Json, Table
+from .compiled import CompiledFunction
 
 Called = tuple[Function, bool]
 """A function, and whether it takes the inputs."""
@@ -71,6 +72,8 @@ class Registry:
 
     def kernel(self, call: KernelCall) -> str:
         """Register a user's kernel."""
+        if isinstance(call.function, CompiledFunction):
+            call.function.check(3, "kernel", "(z, z2, parameters)")
         kernel = (call.function, list(call.parameters))
         known = [name for name, other in self.kernels.items() if other == kernel]
         name = known[0] if known else _free_name(call.function, self.kernels)

@@ -22,6 +22,7 @@ from ._types import Floats, Function, Json, Table
 from .priors import PriorLike, Priors, prior_dict, prior_list
 
 __all__ = [
+    "ChangePoint",
     "Constant",
     "Kernel",
     "KernelFunction",
@@ -350,6 +351,51 @@ class Odd(Kernel):
     def to_dict(self) -> Table:
         """Give the kernel as it stands in a run file."""
         return {"odd": self.part.to_dict()}
+
+
+@dataclass(frozen=True, repr=False)
+class ChangePoint(Kernel):
+    """One kernel before and another after a change along a component of z.
+
+    (1 - s) (1 - s') k_before + s s' k_after with s(z) = 1 / (1 + exp(-(z_c - location) / width)): the covariance
+    of (1 - s) f_before + s f_after with independent functions. For a change in time, give time as an input.
+
+    Parameters
+    ----------
+    before, after : Kernel
+        The kernels at small and at large z_c.
+    active : str, optional
+        The component z_c, such as ``"x1"``, ``"u2"`` or the name of a column; needed if z has more than one.
+    location : prior or float, optional
+        Where the change is; by default normal, around the middle of the data.
+    width : prior or float, optional
+        How gradual it is: nine tenths of it within 6 widths. By default log-normal around a tenth of the standard
+        deviation of z_c.
+
+    Examples
+    --------
+    >>> k = ChangePoint(Constant(1.0), Constant(3.0), location=2.0, width=0.5)
+    >>> k([0.0, 2.0, 4.0]).round(2)
+    array([[0.97, 0.57, 0.18],
+           [0.57, 2.5 , 4.43],
+           [0.18, 4.43, 8.68]])
+    """
+
+    before: Kernel
+    after: Kernel
+    active: str | None = None
+    location: PriorLike | None = None
+    width: PriorLike | None = None
+
+    def to_dict(self) -> Table:
+        """Give the kernel as it stands in a run file."""
+        table: Table = {"kernels": [self.before.to_dict(), self.after.to_dict()]}
+        if self.active is not None:
+            table["active"] = [self.active]
+        for name, prior in (("location", self.location), ("width", self.width)):
+            if prior is not None:
+                table[name] = prior_dict(prior, name)
+        return {"change_point": table}
 
 
 def _joined(parts: Sequence[Kernel], sign: str, apart: tuple[type[Kernel], ...]) -> str | None:

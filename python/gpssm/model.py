@@ -333,10 +333,8 @@ class Model:
 
         if self.is_open:
             raise ValueError('states: "auto" is chosen by a fit; see result.model')
-        if self.has_functions:
-            raise ValueError("resolved: Python functions cannot be written out; use formulas instead")
         problem = self._problem(as_data(y, u), self.sampler)
-        return resolved(tomllib.loads(problem.to_toml()))
+        return resolved(tomllib.loads(problem.to_toml()), self._registry)
 
     def to_graphviz(self) -> str:
         r"""Give the graphical model in the DOT language, for ``graphviz.Source`` or ``dot -Tsvg``.

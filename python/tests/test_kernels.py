@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gpssm
@@ -69,6 +70,33 @@ def test_own_kernels_have_no_spectral_density(dynamics):
     assert "\n" not in str(refusal.value)
 
 
+def test_change_points_are_two_kernels():
+    before, after = gpssm.SquaredExponential(1.3, 0.8), gpssm.Constant(0.5) + gpssm.Linear([0.2, 0.3])
+    k = gpssm.ChangePoint(before, after, "u1", location=0.3, width=0.2)
+    check_kernel(k, n_x=1, n_u=1)
+    z = np.random.default_rng(2).normal(size=(7, 2))
+    s = 1 / (1 + np.exp(-(z[:, 1] - 0.3) / 0.2))
+    expected = np.outer(1 - s, 1 - s) * before(z) + np.outer(s, s) * after(z)
+    np.testing.assert_allclose(k(z, n_x=1), expected, rtol=1e-12)
+    assert eval(repr(k)) == k and gpssm.Model(kernel="change_point(u1, se, linear)").kernel.active == "u1"
+    with pytest.raises(ValueError, match=r"a change point is along one component of z: name it"):
+        gpssm.fit(z[:, 0], z[:, 1], kernel=gpssm.ChangePoint(before, after), **QUICK)
+
+
+@pytest.mark.parametrize("dynamics", ["exact", "fic(8)"])
+def test_a_change_is_found_where_it_is(dynamics):
+    """The walk drifts up until 1930 and down after it: the posterior of the location is there, in years."""
+    year = np.arange(1900.0, 1960.0)
+    steps = np.where(year < 1930, 1.0, -1.0) + 0.1 * np.random.default_rng(3).normal(size=60)
+    y = pd.DataFrame({"level": np.concatenate([[0.0], np.cumsum(steps)[:-1]])})
+    kernel = gpssm.ChangePoint(gpssm.Constant(), gpssm.Constant(), active="year")
+    settings = {**QUICK, "draws": 60, "tune": 60}
+    result = gpssm.fit(y, pd.DataFrame({"year": year}), kernel=kernel, dynamics=dynamics, **settings)
+    lower, upper = result.summary("change_point_location").iloc[0][["eti90_lb", "eti90_ub"]]
+    assert 1926 < lower < upper < 1934
+    assert isinstance(result.model.resolved(result.data).kernel, gpssm.ChangePoint)
+
+
 def test_a_function_with_parameters_in_two_orders_is_two_kernels():
     one = gpssm.KernelFunction(lambda z, z2, a, b: a * np.ones(len(z)), {"a": 2.0, "b": 1.0})
     other = gpssm.KernelFunction(one.function, {"b": 3.0, "a": 1.0})
@@ -83,5 +111,15 @@ def test_mistakes_of_own_kernels_are_found():
     ]:
         with pytest.raises(AssertionError, match=message):
             check_kernel(gpssm.KernelFunction(function))
+        with pytest.raises((ValueError, RuntimeError), match=r"lambda.* positive (semi-)?definite"):
+            gpssm.fit(np.sin(0.4 * np.arange(30)), kernel=gpssm.KernelFunction(function), **QUICK)
+    negative = gpssm.KernelFunction(lambda z, z2, a: np.full(len(z), -a), {"a": 2.0})
+    said = r"returned -2 for z = \[.*\], z2 = \[.*\], parameters \[2.0\], and a variance must not be negative"
+    with pytest.raises(RuntimeError, match=said):
+        gpssm.fit(np.sin(0.4 * np.arange(30)), kernel=negative, **QUICK)
+    with pytest.raises(RuntimeError, match=r"no starting point.*lambda returned NaN for z = "):
+        gpssm.fit(
+            np.sin(0.4 * np.arange(30)), kernel=gpssm.KernelFunction(lambda z, z2: z[:, 0] * np.nan), **QUICK
+        )
     with pytest.raises(ZeroDivisionError):
         check_kernel(gpssm.KernelFunction(lambda z, z2: 1 / 0))

@@ -223,6 +223,19 @@ def test_compiled_functions_are_called_by_their_address(record):
     for name in ("a", "s"):
         ours, theirs = (found.posterior["posterior"][name].values for found in (fast, slower))
         np.testing.assert_allclose(ours[:, 0], theirs[:, 0], rtol=1e-6)
+
+    # Seen failing when the address was not looked for: the engine called Python, which refuses.
+    @numba.cfunc(f"float64({pointer}, {pointer}, {pointer})")
+    def covariance(z, z2, p):
+        return p[0] ** 2 * np.exp(-0.5 * ((z[0] - z2[0]) ** 2 + (z[1] - z2[1]) ** 2))
+
+    own = gpssm.KernelFunction(gpssm.CompiledFunction(covariance), {"scale": 1.3})
+    z = np.column_stack([y, u])
+    np.testing.assert_allclose(own(z), gpssm.SquaredExponential(1.3, 1.0)(z), rtol=1e-12)
+    gpssm.testing.check_kernel(own, n_x=1, n_u=1)
+    assert np.isfinite(gpssm.fit(y, u, kernel=own, **{**QUICK, "draws": 3}).posterior["posterior"]["x"]).all()
+    with pytest.raises(ValueError, match=r"seen is declared with 4 arguments; .*\(z, z2, parameters\)"):
+        gpssm.Model(kernel=gpssm.KernelFunction(gpssm.CompiledFunction(seen)))
     with pytest.raises(ValueError, match="drift is declared with 3 arguments; it must take 4 pointers"):
         gpssm.SensorDensity(gpssm.CompiledFunction(drift, ["a"])) and gpssm.Model(
             sensor=gpssm.SensorDensity(gpssm.CompiledFunction(drift, ["a"]))

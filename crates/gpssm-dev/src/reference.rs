@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use gpssm::function::ScalarFunction;
-use gpssm::kernel::{Kind, Part, Shape};
+use gpssm::kernel::{Kind, Part, Shape, Side};
 use gpssm::{Kernel, Points};
 
 /// The short name of a kernel, its components and its numbers.
@@ -27,6 +27,14 @@ pub fn radial(part: &Part) -> Option<(Shape, f64, &[f64])> {
 }
 
 fn part_value(part: &Part, a: &[f64], b: &[f64]) -> f64 {
+    if let Kind::Gate(side) = &part.kind {
+        let (c, location, width) = (part.components[0], part.numbers[0], part.numbers[1]);
+        let after = |z: &[f64]| 0.5 * (1.0 + (0.5 * (z[c] - location) / width).tanh());
+        return match side {
+            Side::Before => (1.0 - after(a)) * (1.0 - after(b)),
+            Side::After => after(a) * after(b),
+        };
+    }
     let (name, components, numbers) = named(part);
     if let Some((shape, variance, ell)) = radial(part) {
         let square: f64 = components.iter().zip(ell).map(|(&c, ell)| ((a[c] - b[c]) / ell).powi(2)).sum();

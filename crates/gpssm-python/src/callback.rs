@@ -71,12 +71,36 @@ impl Failure {
         if asked.is_density && out[first] == f64::INFINITY {
             self.keep(value_error(format!("{}; a log density must be finite or -inf", words())));
         }
-        let n = (0..out.len()).filter(|i| wrong(i) && known(i)).count() as u64;
+        self.add_faults((0..out.len()).filter(|i| wrong(i) && known(i)).count(), words);
+    }
+
+    /// Takes note of covariances that are not finite and of negative variances.
+    pub(crate) fn look_at_kernel(
+        &self,
+        name: &str,
+        z: &Points,
+        other: &[f64],
+        parameters: &[f64],
+        out: &[f64],
+    ) {
+        let wrong = |i: &usize| {
+            let is_variance = || (0..z.n_components()).all(|c| z.column(c)[*i] == other[c]);
+            !out[*i].is_finite() || out[*i] < 0.0 && is_variance()
+        };
+        let Some(first) = (0..out.len()).find(wrong) else { return };
+        let words = || {
+            let (row, value) = (z.row(first), out[first]);
+            let why = if value.is_finite() { ", and a variance must not be negative" } else { "" };
+            format!("{name} returned {value} for z = {row:?}, z2 = {other:?}, parameters {parameters:?}{why}")
+        };
+        self.add_faults((0..out.len()).filter(wrong).count(), words);
+    }
+
+    /// Keeps the first fault in words and counts all.
+    fn add_faults(&self, n: usize, words: impl FnOnce() -> String) {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        match faults.as_mut() {
-            Some(fault) => fault.n += n,
-            None => *faults = Some(Fault { words: words(), n }),
-        }
+        let fault = faults.get_or_insert_with(|| Fault { words: words(), n: 0 });
+        fault.n += n as u64;
     }
 
     /// What functions returned wrongly so far, in words; it is forgotten.
@@ -278,6 +302,9 @@ impl KernelFunction for PythonKernel {
                 .bind(py)
                 .call1(PyTuple::new(py, points.into_iter().chain(numbers).collect::<Vec<_>>())?)
         });
+        if !self.0.failure.is_raised() {
+            self.0.failure.look_at_kernel(&self.0.name, z, other, parameters, out);
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::arrays::{matrix, points};
 use crate::callback::{Callable, Failure, PythonKernel};
 use crate::error::{from_json, to_python};
+use crate::native::Native;
 
 /// The table of kernels, as JSON.
 #[pyfunction]
@@ -51,8 +52,13 @@ pub(crate) fn with_kernels(
 ) -> Functions {
     kernels.iter().fold(registry, |registry, (name, (function, parameters))| {
         let parameters: Vec<&str> = parameters.iter().map(String::as_str).collect();
-        let function = Callable::new(name, function.clone_ref(py), false, 0, failure);
-        registry.with_kernel(name, &parameters, PythonKernel(function))
+        match Native::new(name, function.bind(py), 0, failure) {
+            Some(native) => registry.with_kernel(name, &parameters, native),
+            None => {
+                let function = Callable::new(name, function.clone_ref(py), false, 0, failure);
+                registry.with_kernel(name, &parameters, PythonKernel(function))
+            }
+        }
     })
 }
 

@@ -5,11 +5,13 @@
 
 use std::sync::Arc;
 
+use gpssm::kernel::KernelFunction;
 use gpssm::{Points, StateFunction};
+use pyo3::prelude::*;
 
 use crate::callback::{Asked, Failure};
 
-/// `double f(const double *x, const double *u, const double *parameters)`
+/// `double f(const double *x, const double *u, const double *parameters)`, or of two points in place of x and u.
 type OfState = unsafe extern "C" fn(*const f64, *const f64, *const f64) -> f64;
 /// `double f(const double *y, const double *x, const double *u, const double *parameters)`
 type OfOutputs = unsafe extern "C" fn(*const f64, *const f64, *const f64, *const f64) -> f64;
@@ -23,8 +25,15 @@ pub(crate) struct Native {
 }
 
 impl Native {
-    pub(crate) fn new(name: &str, address: usize, n_x: usize, failure: &Arc<Failure>) -> Self {
-        Self { name: name.to_owned(), address, n_x, failure: Arc::clone(failure) }
+    /// The function, if it is a compiled one.
+    pub(crate) fn new(
+        name: &str,
+        function: &Bound<'_, PyAny>,
+        n_x: usize,
+        failure: &Arc<Failure>,
+    ) -> Option<Self> {
+        let address = function.getattr("_gpssm_address").ok()?.extract().ok()?;
+        Some(Self { name: name.to_owned(), address, n_x, failure: Arc::clone(failure) })
     }
 
     /// Values at all points, with the outputs `y` before them for a log density.
@@ -55,6 +64,21 @@ impl Native {
                 }
             }
         }
+    }
+}
+
+impl KernelFunction for Native {
+    fn row(&self, z: &Points, other: &[f64], parameters: &[f64], out: &mut [f64]) {
+        if self.failure.is_raised() {
+            out.fill(f64::NAN);
+            return;
+        }
+        let mut point = vec![0.0; z.n_components()];
+        for (i, out) in out.iter_mut().enumerate() {
+            point.iter_mut().enumerate().for_each(|(c, value)| *value = z.column(c)[i]);
+            *out = self.call(None, &point, other, parameters);
+        }
+        self.failure.look_at_kernel(&self.name, z, other, parameters, out);
     }
 }
 

@@ -70,10 +70,7 @@ impl Registered {
             Callable::new(name, function.clone_ref(py), wants_u, n_x, &failure)
         };
         let mut registry = Functions::new();
-        let native = |name: &str, function: &Py<PyAny>| {
-            let address = function.bind(py).getattr("_gpssm_address").ok()?.extract::<usize>().ok()?;
-            Some(Native::new(name, address, n_x, &failure))
-        };
+        let native = |name: &str, function: &Py<PyAny>| Native::new(name, function.bind(py), n_x, &failure);
         for (name, (function, wants_u)) in &callables.0 {
             registry = match native(name, function) {
                 Some(native) => registry.with(name, native),

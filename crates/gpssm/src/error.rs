@@ -66,7 +66,9 @@ pub enum Error {
         message: String,
     },
     /// A covariance is not positive definite to working precision.
-    #[error("{0}")]
+    #[error(
+        "{0}: the noise is too small beside the function; give process_noise a prior that keeps away from zero"
+    )]
     Numerical(#[from] crate::linalg::dense::NotPositiveDefinite),
     /// The sink refused a draw.
     #[error("draws could not be stored: {message}")]

@@ -5,9 +5,11 @@
 //!
 //! - `radial`: squared exponential, Matérn, rational quadratic (`radial/rows` is their fast path)
 //! - `periodic`, `neural_network`, `linear` (with the constant)
+//! - `gate`: the two sides of a change point
 //! - `part`: one kernel with numbers; `rows`: rows of covariances of composed kernels
 
 pub(crate) mod descriptor;
+mod gate;
 mod linear;
 mod neural_network;
 pub(crate) mod part;
@@ -21,6 +23,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::descriptor::{Descriptor, KernelParameter, Median, Role, Unit};
+pub use self::gate::Side;
 pub use self::linear::{CONSTANT, LINEAR};
 pub use self::neural_network::NEURAL_NETWORK;
 pub use self::part::{Kind, Part};
@@ -56,7 +59,7 @@ pub enum Kernel {
     /// Product of kernels.
     Product(Vec<Kernel>),
     /// Of the odd part (g(z) - g(-z)) / 2 of a function with this kernel: (k(z, z') - k(z, -z')) / 2, as
-    /// k(-z, -z') = k(z, z') for all of them. [`Kernel::odd`] makes it.
+    /// k(-z, -z') = k(z, z') for all of them but change points. [`Kernel::odd`] makes it.
     Odd(Box<Kernel>),
 }
 
@@ -110,6 +113,16 @@ impl Kernel {
     /// A constant.
     pub fn constant(variance: f64) -> Self {
         Self::new(&CONSTANT, Vec::new(), vec![variance])
+    }
+
+    /// One kernel before and another after a change point: of f = s_before f_before + s_after f_after, where s_before falls
+    /// from one to zero along component `c`, around `location` and over a few `width`, and s_after = 1 - s_before.
+    pub fn change_point(c: usize, location: f64, width: f64, before: Self, after: Self) -> Self {
+        let side = |kernel: Self, side: Side| {
+            let gate = Part { kind: Kind::Gate(side), components: vec![c], numbers: vec![location, width] };
+            Self::Product(vec![kernel, Self::Part(gate)])
+        };
+        Self::Sum(vec![side(before, Side::Before), side(after, Side::After)])
     }
 
     /// The kernel of a function that is zero everywhere.
@@ -321,6 +334,21 @@ pub(crate) mod tests {
         assert!((sum.value(&a, &b) - expected).abs() < 1e-13);
         assert!((sum.diagonal(&b) - sum.value(&b, &b)).abs() < 1e-13);
         assert_eq!(Kernel::zero().value(&a, &b), 0.0);
+    }
+
+    /// Of f = (1 - s) f_before + s f_after. Seen failing with the sides exchanged, and with s' left out.
+    #[test]
+    fn change_points_follow_their_documented_formula() {
+        let (before, after) = (Kernel::stationary(Shape::Matern32, 1.2, &[0.8, 1.5]), Kernel::constant(0.4));
+        let kernel = Kernel::change_point(1, 0.3, 0.2, before.clone(), after.clone());
+        let (a, b) = ([0.3, 0.1], [1.1, 0.5]);
+        let s = |z: [f64; 2]| 1.0 / (1.0 + (-(z[1] - 0.3) / 0.2f64).exp());
+        let expected = (1.0 - s(a)) * (1.0 - s(b)) * before.value(&a, &b) + s(a) * s(b) * after.value(&a, &b);
+        assert!((kernel.value(&a, &b) - expected).abs() < 1e-15);
+        for (far, alone) in [(-1e9, before.diagonal(&a)), (1e9, 0.4)] {
+            assert_eq!(kernel.diagonal(&[0.0, far]), alone);
+        }
+        assert!(kernel.parts().all(|part| part.check(2).is_ok()));
     }
 
     /// The odd part of g is (g(z) - g(-z)) / 2. Seen failing with a sum in place of the difference.

@@ -72,6 +72,13 @@ fn unstated_prior(given: &KernelSpec, filled: &KernelSpec) -> Option<String> {
         };
         return filled.parameters.iter().find(open).map(|(name, _)| format!("{}.{name}", given.kind.short));
     }
+    if let KernelSpec::ChangePoint(change) = given
+        && let Some((name, _)) = [("location", &change.location), ("width", &change.width)]
+            .iter()
+            .find(|(_, prior)| prior.is_none())
+    {
+        return Some(format!("change_point.{name}"));
+    }
     let mut children = given.children().iter().zip(filled.children());
     children.find_map(|(given, filled)| unstated_prior(given, filled))
 }

@@ -4,11 +4,13 @@
 //! sum     = product { "+" product }
 //! product = factor { "*" factor }
 //! factor  = number | part [ ( "^" | "**" ) integer ]
-//! part    = name [ "(" component { "," component } ")" ] | [ "odd" ] "(" sum ")"
+//! part    = name [ "(" component { "," component } ")" ] | [ "odd" ] "(" sum ")" | change
+//! change  = "change_point" "(" [ component "," ] sum "," sum ")"
 //! ```
 
 use gpssm::formula::did_you_mean;
 use gpssm::kernel::{Descriptor, KERNELS};
+use gpssm::model::CHANGE_POINT;
 
 use super::error::Origin;
 use super::read::ReadError;
@@ -31,6 +33,10 @@ pub(super) fn write_out(text: &str, origin: &Origin) -> Result<Node, ReadError> 
         None => Ok(kernel),
         Some(_) => Err(parser.expected("'+', '*' or the end")),
     }
+}
+
+fn too_deep() -> ReadError {
+    ReadError::new(format!("a kernel with more than {DEEPEST} levels of brackets"))
 }
 
 struct Parser<'a> {
@@ -149,11 +155,47 @@ impl<'a> Parser<'a> {
     fn bracket(&mut self) -> Result<Node, ReadError> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(ReadError::new(format!("a kernel with more than {DEEPEST} levels of brackets")));
+            return Err(too_deep());
         }
         let inner = self.sum()?;
         self.depth -= 1;
         if self.take(')') { Ok(inner) } else { Err(self.expected("')'")) }
+    }
+
+    /// What stands between the brackets of a change point: a component, unless there are two kernels only, and two kernels.
+    fn change_point(&mut self) -> Result<Node, ReadError> {
+        if !self.take('(') {
+            return Err(self.expected("'('"));
+        }
+        let before = self.at;
+        let component = self.name().filter(|name| Descriptor::in_text(name).is_none() && *name != ODD);
+        let component = component.filter(|name| *name != CHANGE_POINT && self.take(','));
+        let mut entries = Vec::new();
+        match component {
+            Some(name) => {
+                entries
+                    .push(("active", self.node(Kind::Array(vec![self.node(Kind::Text(name.to_owned()))]))));
+            }
+            None => self.at = before,
+        }
+        let mut kernels = Vec::new();
+        for end in [',', ')'] {
+            self.depth += 1;
+            if self.depth > DEEPEST {
+                return Err(too_deep());
+            }
+            kernels.push(self.sum()?);
+            self.depth -= 1;
+            if !self.take(end) {
+                return Err(self.expected(if end == ',' {
+                    "',' and the kernel after the change"
+                } else {
+                    "')'"
+                }));
+            }
+        }
+        entries.push(("kernels", self.node(Kind::Array(kernels))));
+        Ok(self.table(vec![(CHANGE_POINT, self.table(entries))]))
     }
 
     fn part(&mut self) -> Result<Node, ReadError> {
@@ -165,11 +207,15 @@ impl<'a> Parser<'a> {
             let inner = if self.take('(') { self.bracket()? } else { return Err(self.expected("'('")) };
             return Ok(self.table(vec![(ODD, inner)]));
         }
+        if name == CHANGE_POINT {
+            return self.change_point();
+        }
         let Some(kernel) = Descriptor::in_text(name) else {
-            let suggestion = did_you_mean(name, KERNELS.iter().flat_map(|kernel| kernel.names()));
+            let names = KERNELS.iter().flat_map(|kernel| kernel.names()).chain([ODD, CHANGE_POINT]);
+            let suggestion = did_you_mean(name, names);
             let known = KERNELS.iter().map(|kernel| kernel.short).collect::<Vec<_>>().join(", ");
             return Err(ReadError::new(format!(
-                "there is no kernel '{name}'{suggestion} (there are: {known} and odd(...))"
+                "there is no kernel '{name}'{suggestion} (there are: {known}, odd(...) and {CHANGE_POINT}(x1, ..., ...))"
             )));
         };
         let mut entries = Vec::new();
@@ -239,6 +285,12 @@ mod tests {
             ("(se + linear)^3 * periodic(u)", "(se + linear)^3 * periodic(u)"),
             ("(linear*se)^2", "(linear * se)^2"),
             ("se * (3 * linear)", "se * (3 * linear)"),
+            ("change_point( u1 , se+linear, se )", "change_point(u1, se + linear, se)"),
+            ("change_point(odd(se), linear)^2", "change_point(odd(se), linear)^2"),
+            (
+                "change_point(x1, change_point(x, se, se), 2 * se)",
+                "change_point(x1, change_point(x, se, se), 2 * se)",
+            ),
         ] {
             let spec = kernel(text).unwrap();
             assert_eq!(spec.to_string(), written);
@@ -267,6 +319,10 @@ mod tests {
             ("-1 * se", "expected the name of a kernel at column 1, found '-'"),
             ("odd(se", "expected ')'"),
             ("(se", "expected ')'"),
+            ("change_point(x1, se)", "expected ',' and the kernel after the change at column 20, found ')'"),
+            ("change_point(x1, se, se, se)", "expected ')' at column 24"),
+            ("change_point", "expected '(' at column 13"),
+            ("change_pint(x1, se, se)", "did you mean 'change_point'?"),
             ("matern42", "did you mean 'matern"),
             ("constant(x)", "expected '+', '*' or the end at column 9, found '('"),
         ] {

@@ -15,6 +15,10 @@ pub(crate) fn kernel(spec: &KernelSpec) -> String {
         KernelSpec::Power(power) => format!("({})^{}", kernel(&power.kernel), power.exponent),
         KernelSpec::Sum(parts) => join(parts, " + "),
         KernelSpec::Product(parts) => format!("({})", join(parts, " × ")),
+        KernelSpec::ChangePoint(change) => {
+            let [before, after] = change.kernels.each_ref().map(kernel);
+            format!("({before}) changing to ({after})")
+        }
         KernelSpec::Odd(inner) => format!("odd part of ({})", kernel(inner)),
     }
 }

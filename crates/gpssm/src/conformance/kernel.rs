@@ -222,7 +222,9 @@ mod tests {
             }
         }
         let all: Vec<Kernel> = KERNELS.iter().flat_map(|kind| kernel_examples(kind)).collect();
-        for composed in [Kernel::Sum(all.clone()), Kernel::Product(all.clone()), Kernel::Sum(all).odd()] {
+        let change = Kernel::change_point(1, 0.3, 0.4, Kernel::Sum(all.clone()), all[0].clone());
+        let composed = [Kernel::Sum(all.clone()), Kernel::Product(all.clone()), Kernel::Sum(all).odd()];
+        for composed in composed.into_iter().chain([change.clone(), change.scaled(2.5)]) {
             kernel(&composed, 2).unwrap_or_else(|error| panic!("{composed:?}: {error}"));
         }
     }

@@ -8,6 +8,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::descriptor::{Descriptor, Role, Unit};
+use super::gate::Side;
 use super::radial::Radial;
 use super::user::UserKernel;
 use crate::points::Points;
@@ -114,6 +115,8 @@ pub enum Kind {
     /// One of the table.
     #[serde(rename = "name")]
     BuiltIn(&'static Descriptor),
+    /// A factor of a change point kernel.
+    Gate(Side),
     /// A user's.
     #[serde(skip)]
     User(UserKernel),
@@ -123,6 +126,7 @@ impl Kind {
     fn covariance(&self) -> &dyn Covariance {
         match self {
             Self::BuiltIn(descriptor) => descriptor.covariance,
+            Self::Gate(side) => side.covariance(),
             Self::User(kernel) => &*kernel.covariance,
         }
     }
@@ -131,6 +135,7 @@ impl Kind {
     pub fn title(&self) -> &str {
         match self {
             Self::BuiltIn(descriptor) => descriptor.title,
+            Self::Gate(_) => "change point",
             Self::User(kernel) => &kernel.name,
         }
     }
@@ -140,6 +145,7 @@ impl PartialEq for Kind {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::BuiltIn(a), Self::BuiltIn(b)) => a == b,
+            (Self::Gate(a), Self::Gate(b)) => a == b,
             (Self::User(a), Self::User(b)) => Arc::ptr_eq(&a.covariance, &b.covariance),
             _ => false,
         }
@@ -233,6 +239,14 @@ impl Part {
     pub(crate) fn check(&self, n_z: usize) -> Result<(), String> {
         if let Some(c) = self.components.iter().find(|c| **c >= n_z) {
             return Err(format!("component {c}, but z has only {n_z}"));
+        }
+        if let Kind::Gate(_) = self.kind {
+            return match (&self.components[..], &self.numbers[..]) {
+                ([_], [location, width]) if location.is_finite() && *width > 0.0 && width.is_finite() => {
+                    Ok(())
+                }
+                _ => Err("a change point needs one component, a location and a positive width".into()),
+            };
         }
         let Kind::BuiltIn(descriptor) = self.kind else { return Ok(()) };
         let n = descriptor.n_numbers(self.components.len());

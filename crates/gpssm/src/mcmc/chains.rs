@@ -372,6 +372,9 @@ impl Run<'_> {
         let problem = self.problem;
         let before = if phase == Phase::Sample { chain.state.paths.clone() } else { Vec::new() };
         let info = chain.sweep();
+        if !info.log_joint.is_finite() {
+            refuse_indefinite_kernel(problem)?;
+        }
         if phase == Phase::Tune {
             chain.adapt();
         }
@@ -400,6 +403,17 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// An error if the model has a kernel of the user's, to which a path without a density is due.
+fn refuse_indefinite_kernel(problem: &Problem) -> Result<(), Error> {
+    let Some((d, name)) = problem.model().user_kernel() else { return Ok(()) };
+    let message = format!(
+        "the covariances of {name} along a path are not positive definite: a kernel must be symmetric and positive \
+         semi-definite for all values of its parameters; check it at random points (gpssm.testing.check_kernel in \
+         Python, gpssm::conformance::kernel in Rust)"
+    );
+    Err(Error::model(format!("states[{d}].kernel"), message))
 }
 
 /// Adds what the moves of a piece took.

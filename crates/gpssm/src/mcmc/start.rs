@@ -125,13 +125,15 @@ pub fn find_start(
     }))
 }
 
-fn failed(n_candidates: u32, last: Option<FilterError>) -> Error {
+fn failed(problem: &Problem, n_candidates: u32, last: Option<FilterError>) -> Error {
+    let own = |(_, name): (usize, &str)| format!(", and that the kernel {name} is positive semi-definite");
     Error::Start {
         message: format!(
             "{} filters with hyper-parameters from the prior all failed{}; check that priors and sensor fit the \
-             scale of the data",
+             scale of the data{}",
             n_candidates.saturating_add(EXTRA),
-            last.map_or(String::new(), |error| format!(" (the last: {error})"))
+            last.map_or(String::new(), |error| format!(" (the last: {error})")),
+            problem.model().user_kernel().map_or(String::new(), own)
         ),
     }
 }
@@ -214,7 +216,7 @@ impl Round<'_> {
             kept = doubtful;
         }
         if kept.is_empty() {
-            return Err(failed(n_candidates, last_failure));
+            return Err(failed(self.problem, n_candidates, last_failure));
         }
         let mut moved = resample(&kept, n_kept);
         moved.iter_mut().enumerate().for_each(|(i, candidate)| self.sweep(i as u64, candidate));

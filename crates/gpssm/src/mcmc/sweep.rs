@@ -1,6 +1,6 @@
 //! One sweep of a chain (Algorithm 1 of the paper).
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::conditional::Conditional;
 use super::gaussian_coordinates::Anchor;
@@ -151,9 +151,16 @@ pub struct SweepInfo {
     #[serde(default)]
     pub relative_jitter: f64,
     /// log p(theta, x, y).
+    #[serde(deserialize_with = "null_is_nan")]
     pub log_joint: f64,
     /// log p(y | x, theta).
+    #[serde(deserialize_with = "null_is_nan")]
     pub log_likelihood_total: f64,
+}
+
+/// JSON has no number for what is not one.
+fn null_is_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
 impl SweepInfo {

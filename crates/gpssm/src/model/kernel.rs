@@ -8,6 +8,7 @@ use std::fmt;
 use ::serde::{Deserialize, Serialize};
 
 use super::prior::Prior;
+use super::spec::{Model, TransitionSpec};
 use crate::kernel::{Descriptor, LINEAR, SQUARED_EXPONENTIAL};
 
 /// A covariance function of z = (x, u). Every state dimension has its own hyper-parameters.
@@ -33,6 +34,8 @@ pub enum KernelSpec {
     Scaled(ScaledSpec),
     /// A kernel times itself, with the same hyper-parameters.
     Power(PowerSpec),
+    /// One kernel before and another after a change along a component of z.
+    ChangePoint(ChangePointSpec),
     /// Of the odd part of such a function, f(-z) = -f(z): what happens to the right happens to the left. z is counted
     /// from the middle of the data where they are standardised.
     Odd(Box<KernelSpec>),
@@ -42,6 +45,12 @@ impl KernelSpec {
     /// A kernel of the table, on all components and with default priors.
     pub fn new(kind: &'static Descriptor) -> Self {
         Self::Part(PartSpec { kind, active: None, parameters: BTreeMap::new() })
+    }
+
+    /// One kernel before and another after a change along a component, which [`Self::on`] names, with default priors.
+    pub fn change_point(before: Self, after: Self) -> Self {
+        let kernels = Box::new([before, after]);
+        Self::ChangePoint(ChangePointSpec { active: None, location: None, width: None, kernels })
     }
 
     /// The same kernel with a prior for a hyper-parameter: one for all components, or one for each. Composed kernels stay
@@ -62,6 +71,7 @@ impl KernelSpec {
         match &mut self {
             Self::Part(part) => part.active = Some(names),
             Self::User(kernel) => kernel.active = Some(names),
+            Self::ChangePoint(change) => change.active = Some(names),
             _ => {}
         }
         self
@@ -72,6 +82,7 @@ impl KernelSpec {
         match self {
             Self::Part(_) | Self::User(_) => &[],
             Self::Sum(parts) | Self::Product(parts) => parts,
+            Self::ChangePoint(change) => &*change.kernels,
             Self::Scaled(ScaledSpec { kernel, .. })
             | Self::Power(PowerSpec { kernel, .. })
             | Self::Odd(kernel) => std::slice::from_ref(&**kernel),
@@ -83,17 +94,19 @@ impl KernelSpec {
         match self {
             Self::Part(_) | Self::User(_) => &mut [],
             Self::Sum(parts) | Self::Product(parts) => parts,
+            Self::ChangePoint(change) => &mut *change.kernels,
             Self::Scaled(ScaledSpec { kernel, .. })
             | Self::Power(PowerSpec { kernel, .. })
             | Self::Odd(kernel) => std::slice::from_mut(&mut **kernel),
         }
     }
 
-    /// The components it acts on; none for a composed kernel.
+    /// The components it acts on, or along which it changes; none for other composed kernels.
     pub fn active_mut(&mut self) -> Option<&mut Active> {
         match self {
             Self::Part(part) => Some(&mut part.active),
             Self::User(kernel) => Some(&mut kernel.active),
+            Self::ChangePoint(change) => Some(&mut change.active),
             _ => None,
         }
     }
@@ -103,9 +116,27 @@ impl KernelSpec {
         matches!(self, Self::Odd(_)) || self.children().iter().any(Self::has_odd)
     }
 
-    /// Whether there is a user's kernel among its parts.
-    pub(crate) fn has_user(&self) -> bool {
-        matches!(self, Self::User(_)) || self.children().iter().any(Self::has_user)
+    /// Whether there is a change point among its parts.
+    pub(crate) fn has_change_point(&self) -> bool {
+        matches!(self, Self::ChangePoint(_)) || self.children().iter().any(Self::has_change_point)
+    }
+
+    /// The name of the first user's kernel among its parts.
+    pub(crate) fn user(&self) -> Option<&str> {
+        match self {
+            Self::User(kernel) => Some(&kernel.name),
+            _ => self.children().iter().find_map(Self::user),
+        }
+    }
+}
+
+impl Model {
+    /// The first kernel of the user's own: its state and its name.
+    pub(crate) fn user_kernel(&self) -> Option<(usize, &str)> {
+        self.states.iter().enumerate().find_map(|(d, state)| match &state.transition {
+            TransitionSpec::Gp { kernel, .. } => Some((d, kernel.user()?)),
+            _ => None,
+        })
     }
 }
 
@@ -135,9 +166,15 @@ impl fmt::Display for KernelSpec {
                 format!("{factor} * {}", bracketed(kernel, |k| matches!(k, Self::Sum(_) | Self::Scaled(_))))
             }
             Self::Power(PowerSpec { kernel, exponent }) => {
-                let single = |k: &Self| matches!(k, Self::Part(_) | Self::User(_) | Self::Odd(_));
-                let text = if single(kernel) { kernel.to_string() } else { format!("({kernel})") };
-                format!("{text}^{exponent}")
+                let composed = |k: &Self| {
+                    matches!(k, Self::Sum(_) | Self::Product(_) | Self::Scaled(_) | Self::Power(_))
+                };
+                format!("{}^{exponent}", bracketed(kernel, composed))
+            }
+            Self::ChangePoint(change) => {
+                let [before, after] = &*change.kernels;
+                let along = change.active.iter().flatten().map(|name| format!("{name}, "));
+                format!("{CHANGE_POINT}({}{before}, {after})", along.collect::<String>())
             }
             Self::Odd(kernel) => format!("odd({kernel})"),
         };
@@ -180,6 +217,27 @@ pub struct UserKernelSpec {
     #[serde(default)]
     pub parameters: BTreeMap<String, Prior>,
 }
+
+/// One kernel before and another after a change: (1 - s) (1 - s') k_before + s s' k_after with
+/// s(z) = 1 / (1 + exp(-(z_c - location) / width)).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangePointSpec {
+    /// The component of z along which it changes; none where z has one only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Active,
+    /// Prior of the place of the change; by default normal, around the middle of the data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<Prior>,
+    /// Prior of how gradual it is; by default log-normal around a tenth of the component's standard deviation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<Prior>,
+    /// The kernels before and after it.
+    pub kernels: Box<[KernelSpec; 2]>,
+}
+
+/// Name of a change point in run files, kernel texts and names of parameters.
+pub const CHANGE_POINT: &str = "change_point";
 
 /// A kernel times a number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -29,7 +29,9 @@ pub use self::compile::Problem;
 pub use self::covariance_prior::CovariancePrior;
 pub use self::dynamics::{DynamicsSpec, InducingSpec, Mode};
 pub use self::functions::Functions;
-pub use self::kernel::{Active, KernelSpec, PartSpec, PowerSpec, ScaledSpec, UserKernelSpec};
+pub use self::kernel::{
+    Active, CHANGE_POINT, ChangePointSpec, KernelSpec, PartSpec, PowerSpec, ScaledSpec, UserKernelSpec,
+};
 pub use self::names::Names;
 pub use self::orientation::orient;
 pub use self::parameters::{

@@ -32,6 +32,7 @@ fn every_kernel_runs() {
             ]),
         ),
         ("odd", KernelSpec::Odd(Box::new(KernelSpec::Sum(vec![KernelSpec::new(&MATERN32), periodic()])))),
+        ("change point", KernelSpec::change_point(KernelSpec::default(), periodic()).on(&["u1"])),
         (
             "product of sums",
             KernelSpec::Product(vec![

@@ -24,7 +24,8 @@ fn every_kind_of_error_has_a_message() {
         (Error::Start { message: text() }, "no starting point: text"),
         (
             Error::from(NotPositiveDefinite { order: 7, index: 3 }),
-            "matrix of order 7 is not positive definite to working precision (row 3)",
+            "matrix of order 7 is not positive definite to working precision (row 3): the noise is too small beside the \
+             function; give process_noise a prior that keeps away from zero",
         ),
         (Error::Sink { message: text() }, "draws could not be stored: text"),
     ] {

@@ -1,8 +1,10 @@
 //! Units: results do not depend on those in which the record is written.
 
+use gpssm::kernel::CONSTANT;
 use gpssm::mcmc::ChainDraws;
+use gpssm::model::TransitionSpec;
 use gpssm::model::{Predictor, ProcessNoiseSpec, SensorNoiseSpec, SensorSpec};
-use gpssm::{Model, Problem, Sequence, Settings};
+use gpssm::{KernelSpec, Model, Problem, Sequence, Settings};
 
 use crate::{assert_finite, problem, run, short};
 
@@ -38,6 +40,7 @@ fn close(a: f64, b: f64) -> bool {
 /// By which factor a parameter grows if outputs and states grow by `y` and inputs by `u`.
 fn factor(name: &str, y: f64, u: f64) -> f64 {
     match name {
+        _ if name.starts_with("change_point") => u,
         _ if name.starts_with("sensor_coefficient") => 1.0,
         _ if name.starts_with("linear_sigma") => {
             if name.contains(", u") {
@@ -84,6 +87,11 @@ fn draws_follow_the_units_of_the_record() {
     };
     assert_equivariant(&full, 2, (5.0, 30.0), (1.0, 0.1));
     assert_equivariant(&Model::lagged_outputs(1, 1, 1), 1, (5.0, 30.0), (1.0, 0.1));
+    let mut changing = Model::observed(1, 1);
+    if let TransitionSpec::Gp { kernel, .. } = &mut changing.states[0].transition {
+        *kernel = KernelSpec::change_point(kernel.clone(), KernelSpec::new(&CONSTANT)).on(&["u1"]);
+    }
+    assert_equivariant(&changing, 1, (5.0, 30.0), (0.0, 0.1));
 }
 
 #[test]

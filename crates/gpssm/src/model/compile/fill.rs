@@ -1,7 +1,7 @@
 //! Writes the default priors and units that were chosen into the description.
 
 use crate::model::covariance_prior::CovariancePrior;
-use crate::model::kernel::KernelSpec;
+use crate::model::kernel::{CHANGE_POINT, KernelSpec};
 use crate::model::parameters::{KernelNumbers, Owner, ParameterPrior, ParameterTable, Role};
 use crate::model::prior::Prior;
 use crate::model::scale_prior::ScalePrior;
@@ -89,6 +89,11 @@ impl Table<'_> {
         }
         if let KernelSpec::User(spec) = kernel {
             numbers.next(&spec.name);
+        }
+        if let KernelSpec::ChangePoint(spec) = kernel {
+            let owner = Owner::Kernel { state: d, part: numbers.next(CHANGE_POINT) };
+            let prior = |role: &str| self.scalar(&owner, &Role::Named(role.into()));
+            (spec.location, spec.width) = (prior("location"), prior("width"));
         }
         kernel.children_mut().iter_mut().for_each(|part| self.kernel(part, d, numbers));
     }

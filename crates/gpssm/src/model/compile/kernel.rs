@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::kernel::descriptor::{KernelParameter, Role as KernelRole, Unit as KernelUnit};
 use crate::kernel::{Descriptor, InUnits, Kernel, Kind, Part, UserKernel};
 use crate::model::functions::Functions;
-use crate::model::kernel::{Active, KernelSpec, PartSpec, UserKernelSpec};
+use crate::model::kernel::{Active, CHANGE_POINT, ChangePointSpec, KernelSpec, PartSpec, UserKernelSpec};
 use crate::model::names::Scope;
 use crate::model::parameters::{
     Identity, Index, KernelNumbers, Owner, Parameter, ParameterPrior, ParameterTable, Quantity, Role, Unit,
@@ -24,6 +24,7 @@ pub(super) enum CompiledKernel {
     Product(Vec<CompiledKernel>),
     Scaled(f64, Box<CompiledKernel>),
     Power(Box<CompiledKernel>, usize),
+    ChangePoint { component: usize, places: [usize; 2], kernels: Box<[CompiledKernel; 2]> },
     Odd(Box<CompiledKernel>),
 }
 
@@ -73,6 +74,11 @@ impl CompiledKernel {
             Self::Power(kernel, exponent) => {
                 Kernel::Product(vec![kernel.bind(theta, scaling, unit); *exponent])
             }
+            Self::ChangePoint { component: c, places: [location, width], kernels } => {
+                let [before, after] = kernels.each_ref().map(|kernel| kernel.bind(theta, scaling, unit));
+                let location = (theta[*location] - scaling.z_shift(*c)) / scaling.z_scale(*c);
+                Kernel::change_point(*c, location, theta[*width] / scaling.z_scale(*c), before, after)
+            }
             Self::Odd(kernel) => kernel.bind(theta, scaling, unit).odd(),
         }
     }
@@ -119,16 +125,16 @@ impl Compiler<'_> {
             KernelSpec::Product(parts) if parts.is_empty() => {
                 return wrong("product", "needs at least one part");
             }
-            KernelSpec::Product(_) | KernelSpec::Power(_) if spec.has_odd() => {
+            KernelSpec::Product(_) | KernelSpec::Power(_) | KernelSpec::ChangePoint(_) if spec.has_odd() => {
                 return wrong(
                     "product",
                     "an odd kernel cannot be a factor: take the odd part of the product",
                 );
             }
-            KernelSpec::Odd(_) if spec.has_user() => {
+            KernelSpec::Odd(_) if spec.user().is_some() || spec.has_change_point() => {
                 return wrong(
                     "odd",
-                    "the odd part of a user's kernel is not known: write the odd kernel itself",
+                    "the odd part of a user's kernel or of a change point is not known: write the odd kernel itself",
                 );
             }
             KernelSpec::Scaled(scaled) if !(scaled.factor > 0.0 && scaled.factor.is_finite()) => {
@@ -161,6 +167,7 @@ impl Compiler<'_> {
                 let kernel = self.kernel_part(&power.kernel, d, numbers, scale)?;
                 CompiledKernel::Power(Box::new(kernel), power.exponent as usize)
             }
+            KernelSpec::ChangePoint(change) => self.change_point(change, d, numbers, scale)?,
             KernelSpec::Odd(kernel) => {
                 CompiledKernel::Odd(Box::new(self.kernel_part(kernel, d, numbers, scale)?))
             }
@@ -238,6 +245,34 @@ impl Compiler<'_> {
             InUnits { function, scaling: Some(Arc::clone(&self.scaling)), variance_unit: unit * unit };
         let kernel = UserKernel { name: spec.name.as_str().into(), covariance: Arc::new(values) };
         Ok(CompiledKernel::User { kind: Kind::User(kernel), components, places })
+    }
+
+    fn change_point(
+        &mut self,
+        spec: &ChangePointSpec,
+        d: usize,
+        numbers: &mut KernelNumbers,
+        scale: Scale,
+    ) -> Result<CompiledKernel, Error> {
+        let owner = Owner::Kernel { state: d, part: numbers.next(CHANGE_POINT) };
+        let components = self.components(&spec.active, d)?;
+        let [component] = components[..] else {
+            let message = "a change point is along one component of z: name it, such as active = [\"x1\"]";
+            return Err(Error::model(format!("states[{d}].kernel.{CHANGE_POINT}.active"), message));
+        };
+        let (middle, size) = (self.scaling.z_shift(component), self.scaling.z_scale(component));
+        let unit = Unit::of(Quantity::component(component, self.n_x()));
+        let identity = |role: &str| Identity::whole(owner.clone(), Role::Named(role.into()), unit);
+        let location = spec.location.clone().unwrap_or(Prior::Normal { mean: middle, sd: size });
+        let width = spec.width.clone().unwrap_or(Prior::LogNormal { median: 0.1 * size, sigma: 1.0 });
+        let places = [
+            self.table.add(identity("location"), location)?,
+            self.table.add_positive(identity("width"), width)?,
+        ];
+        let [before, after] = &*spec.kernels;
+        let before = self.kernel_part(before, d, numbers, scale)?;
+        let kernels = Box::new([before, self.kernel_part(after, d, numbers, scale)?]);
+        Ok(CompiledKernel::ChangePoint { component, places, kernels })
     }
 
     /// Indices into z of the components that are named.

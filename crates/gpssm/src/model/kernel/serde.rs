@@ -8,13 +8,13 @@ use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, Vari
 use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{KernelSpec, PartSpec};
+use super::{CHANGE_POINT, KernelSpec, PartSpec};
 use crate::kernel::descriptor::KernelParameter;
 use crate::kernel::{Descriptor, KERNELS};
 use crate::model::prior::Prior;
 
 /// Names of composed kernels.
-const COMPOSED: [&str; 6] = ["sum", "product", "scaled", "power", "odd", "user"];
+const COMPOSED: [&str; 7] = ["sum", "product", "scaled", "power", CHANGE_POINT, "odd", "user"];
 
 /// All names, for errors.
 static NAMES: LazyLock<Vec<&'static str>> =
@@ -46,6 +46,7 @@ impl Serialize for KernelSpec {
             Self::Product(parts) => map.serialize_entry("product", parts)?,
             Self::Scaled(kernel) => map.serialize_entry("scaled", kernel)?,
             Self::Power(kernel) => map.serialize_entry("power", kernel)?,
+            Self::ChangePoint(change) => map.serialize_entry(CHANGE_POINT, change)?,
             Self::Odd(kernel) => map.serialize_entry("odd", kernel)?,
         }
         map.end()
@@ -95,6 +96,7 @@ impl<'de> Visitor<'de> for Whole {
             "product" => KernelSpec::Product(content.newtype_variant()?),
             "scaled" => KernelSpec::Scaled(content.newtype_variant()?),
             "power" => KernelSpec::Power(content.newtype_variant()?),
+            CHANGE_POINT => KernelSpec::ChangePoint(content.newtype_variant()?),
             "odd" => KernelSpec::Odd(content.newtype_variant()?),
             "user" => KernelSpec::User(content.newtype_variant()?),
             name => {
