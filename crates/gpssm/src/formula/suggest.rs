@@ -12,17 +12,18 @@ fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> 
     candidates
         .into_iter()
         .filter(|candidate| candidate.len() <= LONGEST)
-        .map(|candidate| (likeness(&lower, &candidate.to_lowercase()), candidate))
-        .filter(|(likeness, _)| *likeness >= 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|candidate| (slips_and_likeness(&lower, &candidate.to_lowercase()), candidate))
+        .filter(|((_, likeness), _)| *likeness >= 0.8)
+        .min_by(|((a, alike), _), ((b, other), _)| a.cmp(b).then(other.total_cmp(alike)))
         .map(|(_, candidate)| candidate)
 }
 
-/// From 0 to 1; one slip in three letters counts as like, where swapping two neighbours is one slip.
-fn likeness(a: &str, b: &str) -> f64 {
+/// How many slips apart, where swapping two neighbours is one, and how much alike, from 0 to 1; one slip in three letters
+/// counts as alike.
+fn slips_and_likeness(a: &str, b: &str) -> (usize, f64) {
     let length = a.chars().count().max(b.chars().count());
-    let slip = 3 * strsim::osa_distance(a, b) <= length;
-    strsim::jaro_winkler(a, b).max(if slip { 0.8 } else { 0.0 })
+    let slips = strsim::osa_distance(a, b);
+    (slips, strsim::jaro_winkler(a, b).max(if 3 * slips <= length { 0.8 } else { 0.0 }))
 }
 
 /// `; did you mean 'cos'?` for the end of a message, or nothing if no candidate is like what was written.
