@@ -39,8 +39,8 @@ class GPSSM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     states, kernel, mean, sensor, parameters, dynamics, lags
-        Parts of the model, see `gpssm.Model`; one state for each output if none is given. ``states="auto"`` chooses the
-        model from the record.
+        Parts of the model, see `gpssm.Model`; one state for each output if none is given. ``states="auto"``
+        chooses the model from the record.
     ess, budget, draws, tune, chains, seed, particles, restarts, threads
         Settings, see `gpssm.fit`.
     paths : int

@@ -220,7 +220,10 @@ def test_layouts_and_small_models_can_be_pickled(result):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: gpssm.fit([1.0, 2.0], states=1, kernal="se"), r"fit\(\) has no argument 'kernal'; did you mean 'kernel'"),
+        (
+            lambda r: gpssm.fit([1.0, 2.0], states=1, kernal="se"),
+            r"fit\(\) has no argument 'kernal'; did you mean 'kernel'",
+        ),
         (lambda r: gpssm.fit([1.0, 2.0], states=1, thread=2), "did you mean 'threads'"),
         (lambda r: gpssm.fit_many([[1.0, 2.0]], states=1, draw=2), "did you mean 'draws'"),
         (lambda r: gpssm.Model(sensors="poisson"), r"Model\(\) has no argument 'sensors'; did you mean 'sensor'"),
