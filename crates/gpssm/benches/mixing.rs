@@ -11,6 +11,7 @@
 //! sweeps after the warm-up. `--save` writes one JSON line for each row, `--compare` prints the table beside such a file.
 //! Paths are relative to the project's root.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -36,23 +37,25 @@ fn cpu_seconds() -> f64 {
     1e-9 * nanoseconds.expect("nanoseconds")
 }
 
-/// Keeps the draws, and the CPU time of each chain at the end of its warm-up and now.
+thread_local! {
+    /// CPU seconds of this thread when it made its last sweep, of whichever chain.
+    static LAST: Cell<f64> = const { Cell::new(0.0) };
+}
+
+/// Keeps the draws, and the CPU time of the sweeps after the warm-up.
 #[derive(Default)]
 struct TimedSink {
     draws: MemorySink,
-    seconds: Mutex<BTreeMap<u32, (f64, f64)>>,
+    seconds: Mutex<f64>,
 }
 
 impl Sink for TimedSink {
     fn take(&self, draw: &Draw) -> Result<(), Error> {
         let now = cpu_seconds();
-        let mut seconds = self.seconds.lock().expect("no thread that panicked");
-        let (warm, last) = seconds.entry(draw.chain).or_insert((now, now));
-        *last = now;
-        if draw.phase == Phase::Tune {
-            *warm = now;
+        let taken = now - LAST.replace(now);
+        if draw.phase != Phase::Tune {
+            *self.seconds.lock().expect("no thread that panicked") += taken;
         }
-        drop(seconds);
         self.draws.take(draw)
     }
 }
@@ -166,7 +169,6 @@ impl Plan {
         let plans = (0..settings.chains).map(|chain| ChainPlan { chain, ..ChainPlan::default() }).collect();
         sample_chains(problem, &settings, plans, &sink, &|_| true)?;
         let seconds = sink.seconds.into_inner().expect("no thread that panicked");
-        let seconds: f64 = seconds.values().map(|(warm, last)| last - warm).sum();
         let chains = sink.draws.into_chains();
         let total: f64 = chains.iter().map(|chain| chain.theta.len() as f64).sum();
         let row = |(quantity, columns): (String, Vec<Columns>)| {
