@@ -230,7 +230,8 @@ impl Transition {
         pairs: &Pairs,
     ) -> Result<(Design, Statistics), NotPositiveDefinite> {
         let design = design(&self.kernels_of(dims), choice, noise)?;
-        let statistics = Statistics::of(&design, dims, pairs)?;
+        let mut statistics = Statistics::new(design.n_weights());
+        statistics.add(&design, dims, pairs, 0..pairs.points.len())?;
         Ok((design, statistics))
     }
 

@@ -226,13 +226,6 @@ impl Statistics {
         Self { gram, b: vec![0.0; n_weights], square: 0.0, log_noise: 0.0, n: 0 }
     }
 
-    /// All pairs of a block with dimensions `dims`.
-    pub(crate) fn of(design: &Design, dims: &[usize], pairs: &Pairs) -> Result<Self, NotPositiveDefinite> {
-        let mut statistics = Self::new(design.n_weights());
-        statistics.add(design, dims, pairs, 0..pairs.points.len())?;
-        Ok(statistics)
-    }
-
     /// A alone, to be rescaled.
     pub(super) fn without_prior(n_weights: usize) -> Self {
         let mut statistics = Self::new(n_weights);
@@ -316,14 +309,6 @@ impl Statistics {
         };
         let square: f64 = (0..weights.len()).map(|j| white(j).powi(2)).sum();
         Ok(self.gram.log_diagonal() - 0.5 * square)
-    }
-
-    /// Their mean given the pairs, (I + A)^{-1} b.
-    pub(crate) fn mean_weights(mut self) -> Result<Vec<f64>, NotPositiveDefinite> {
-        self.gram.factor()?;
-        self.gram.solve_lower(&mut self.b, 1);
-        self.gram.solve_lower_transposed(&mut self.b);
-        Ok(self.b)
     }
 
     /// A draw of the weights given the pairs, N((I + A)^{-1} b, (I + A)^{-1}).

@@ -6,12 +6,10 @@
 //! p(x | theta) g(w | x, theta) = p(w) p(x | w, theta); with an exact Gaussian process they are those of FIC on some
 //! inducing inputs, close to it.
 
-use std::sync::Arc;
-
 use rand::Rng;
 
 use crate::dynamics::basis::features::BasisChoice;
-use crate::dynamics::basis::regression::{Design, Rows, Statistics};
+use crate::dynamics::basis::regression::Design;
 use crate::dynamics::block::Pairs;
 use crate::dynamics::transition::{FunctionPrior, Transition};
 use crate::function::evaluate_all;
@@ -19,12 +17,9 @@ use crate::linalg::dense::NotPositiveDefinite;
 use crate::linalg::small;
 use crate::points::Points;
 
-/// A function of the basis at one theta.
-#[derive(Clone)]
+/// Weights of each block of state dimensions; none where the transition is known.
 pub(crate) struct GivenFunction {
-    /// Features and noise of each block of state dimensions; none where the transition is known.
-    designs: Arc<Vec<Option<Design>>>,
-    /// Weights of each block.
+    choice: BasisChoice,
     weights: Vec<Vec<f64>>,
 }
 
@@ -37,11 +32,6 @@ pub(super) struct BlockValues {
     pub(super) chol: Vec<f64>,
 }
 
-/// |z|^2 / 2.
-pub(crate) fn half_square<'a>(z: impl IntoIterator<Item = &'a f64>) -> f64 {
-    0.5 * z.into_iter().map(|z| z * z).sum::<f64>()
-}
-
 impl GivenFunction {
     /// w ~ g(w | x, theta).
     pub(crate) fn draw<R: Rng>(
@@ -50,61 +40,13 @@ impl GivenFunction {
         pairs: &Pairs,
         rng: &mut R,
     ) -> Result<Self, NotPositiveDefinite> {
-        Self::regress(transition, choice, pairs, &mut |statistics| statistics.draw_weights(rng))
-    }
-
-    /// The mean of g(w | x, theta) in place of a draw.
-    pub(super) fn mean(
-        transition: &Transition,
-        choice: &BasisChoice,
-        pairs: &Pairs,
-    ) -> Result<Self, NotPositiveDefinite> {
-        Self::regress(transition, choice, pairs, &mut Statistics::mean_weights)
-    }
-
-    fn regress(
-        transition: &Transition,
-        choice: &BasisChoice,
-        pairs: &Pairs,
-        weights: &mut dyn FnMut(Statistics) -> Result<Vec<f64>, NotPositiveDefinite>,
-    ) -> Result<Self, NotPositiveDefinite> {
-        let designs = designs(transition, choice)?;
-        let of_block = |(dims, design): (Vec<usize>, &Option<Design>)| match design {
-            None => Ok(Vec::new()),
-            Some(design) => weights(Statistics::of(design, &dims, pairs)?),
-        };
-        let weights = transition.blocks().into_iter().zip(&designs).map(of_block);
-        Ok(Self { weights: weights.collect::<Result<_, _>>()?, designs: Arc::new(designs) })
-    }
-
-    /// The same weights at another theta.
-    pub(crate) fn at_theta(
-        &self,
-        transition: &Transition,
-        choice: &BasisChoice,
-    ) -> Result<Self, NotPositiveDefinite> {
-        Ok(Self { designs: Arc::new(designs(transition, choice)?), weights: self.weights.clone() })
-    }
-
-    /// All weights, block by block.
-    pub(crate) fn weights(&self) -> Vec<f64> {
-        self.weights.concat()
-    }
-
-    /// The function with other weights.
-    pub(crate) fn with(&self, weights: &[f64]) -> Self {
-        let mut from = weights.iter().copied();
-        let weights = self.weights.iter().map(|own| from.by_ref().take(own.len()).collect()).collect();
-        Self { weights, designs: self.designs.clone() }
-    }
-
-    /// Whitened features of block `b` at some points, (point, dimension, weight).
-    pub(super) fn rows(&self, b: usize, points: &Points) -> Result<Vec<f64>, NotPositiveDefinite> {
-        let mut rows = Rows::default();
-        if let Some(design) = &self.designs[b] {
-            design.rows(points, &mut rows)?;
-        }
-        Ok(rows.rows)
+        let weights = transition.blocks().into_iter().map(|dims| {
+            if transition.is_known(&dims) {
+                return Ok(Vec::new());
+            }
+            transition.statistics(&dims, choice, transition.noise_of(&dims), pairs)?.1.draw_weights(rng)
+        });
+        Ok(Self { weights: weights.collect::<Result<_, _>>()?, choice: choice.clone() })
     }
 
     /// log g(w | x, theta), up to a constant.
@@ -114,16 +56,18 @@ impl GivenFunction {
         pairs: &Pairs,
     ) -> Result<f64, NotPositiveDefinite> {
         let mut total = 0.0;
-        for (dims, (design, weights)) in self.blocks(transition) {
-            if let Some(design) = design {
-                total += Statistics::of(design, &dims, pairs)?.log_density_of(weights)?;
+        for (dims, weights) in transition.blocks().iter().zip(&self.weights) {
+            if !weights.is_empty() {
+                let (_, statistics) =
+                    transition.statistics(dims, &self.choice, transition.noise_of(dims), pairs)?;
+                total += statistics.log_density_of(weights)?;
             }
         }
         Ok(total)
     }
 
-    /// log p(w) p(x_{1:T} | x_0, w, theta) where f is the finite basis itself, which is
-    /// log p(x_{1:T} | x_0, theta) g(w | x, theta) up to a constant; None for an exact Gaussian process.
+    /// log p(x_{1:T} | x_0, w, theta) where f is the finite basis itself, which is
+    /// log p(x_{1:T} | x_0, theta) + log g(w | x, theta) up to a constant; None for an exact Gaussian process.
     pub(crate) fn log_path(
         &self,
         transition: &Transition,
@@ -140,7 +84,7 @@ impl GivenFunction {
                 let each = residuals.chunks_exact_mut(p).zip(block.chol.chunks_exact(p * p));
                 each.map(|(residual, chol)| small::log_gaussian(chol, p, residual)).sum::<f64>()
             };
-            values.iter().map(of_block).sum::<f64>() - half_square(self.weights.iter().flatten())
+            values.iter().map(of_block).sum()
         };
         Some(self.beyond_the_mean(transition, &pairs.points, None).map(density))
     }
@@ -152,11 +96,19 @@ impl GivenFunction {
         points: &Points,
         more: Option<&Points>,
     ) -> Result<Vec<BlockValues>, NotPositiveDefinite> {
-        let of_block = |(dims, (design, weights)): (Vec<usize>, (&Option<Design>, &Vec<f64>))| {
-            let p = dims.len();
+        let of_block = |(dims, weights): (Vec<usize>, &Vec<f64>)| {
+            let (p, noise) = (dims.len(), transition.noise_of(&dims));
             let n_more = more.map_or(0, Points::len);
             let (mut f, mut extra, mut chol) = (Vec::new(), Vec::new(), Vec::new());
-            if let Some(design) = design {
+            if weights.is_empty() {
+                f.resize((points.len() + n_more) * p, 0.0);
+                let mut own = noise;
+                if !small::cholesky(&mut own, p) {
+                    return Err(NotPositiveDefinite { order: p, index: 0 });
+                }
+                (0..points.len()).for_each(|_| chol.extend_from_slice(&own));
+            } else {
+                let design: Design = transition.design_of(&dims, &self.choice, noise)?;
                 design.values(points, weights, &mut f, &mut extra);
                 design.noise_factors(&extra, &mut chol)?;
                 if let Some(more) = more {
@@ -164,25 +116,10 @@ impl GivenFunction {
                     design.means(more, weights, &mut own);
                     f.extend(own);
                 }
-            } else {
-                f.resize((points.len() + n_more) * p, 0.0);
-                let mut own = transition.noise_of(&dims);
-                if !small::cholesky(&mut own, p) {
-                    return Err(NotPositiveDefinite { order: p, index: 0 });
-                }
-                (0..points.len()).for_each(|_| chol.extend_from_slice(&own));
             }
             Ok(BlockValues { dims, f, chol })
         };
-        self.blocks(transition).map(of_block).collect()
-    }
-
-    /// Dimensions, features and weights of each block.
-    fn blocks(
-        &self,
-        transition: &Transition,
-    ) -> impl Iterator<Item = (Vec<usize>, (&Option<Design>, &Vec<f64>))> {
-        transition.blocks().into_iter().zip(self.designs.iter().zip(&self.weights))
+        transition.blocks().into_iter().zip(&self.weights).map(of_block).collect()
     }
 
     /// f and the noise at these points, and f at more of them.
@@ -205,15 +142,4 @@ impl GivenFunction {
         }
         Ok(blocks)
     }
-}
-
-fn designs(
-    transition: &Transition,
-    choice: &BasisChoice,
-) -> Result<Vec<Option<Design>>, NotPositiveDefinite> {
-    let design = |dims: Vec<usize>| match transition.is_known(&dims) {
-        true => Ok(None),
-        false => transition.design_of(&dims, choice, transition.noise_of(&dims)).map(Some),
-    };
-    transition.blocks().into_iter().map(design).collect()
 }
