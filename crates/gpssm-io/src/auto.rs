@@ -97,8 +97,5 @@ fn settle(config: &mut RunConfig, chosen: &Structure, has_inputs: bool, given: &
     if let Some(tune) = chosen.tune.filter(|_| !given("sampler.tune")) {
         config.sampler.tune = tune;
     }
-    if !given("sampler.draws") && !given("sampler.ess") {
-        config.sampler.draws = chosen.draws;
-    }
     config.calibration = config.calibration.take().or_else(|| chosen.calibration.clone());
 }

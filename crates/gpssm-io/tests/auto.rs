@@ -50,10 +50,10 @@ fn a_linear_system_gets_a_model_as_good_as_a_linear_one() {
     let linear = choice.trials.iter().find(|trial| trial.candidate.kernel == Kernel::Linear).unwrap();
     assert!(winner.rmse <= 1.02 * linear.rmse && winner.rmse < 0.2, "{choice:?}");
     assert_eq!((chosen.data.input_lags, chosen.data.delay, chosen.data.every), (Some(1), Some(1), None));
-    // What was asked for stays, the rest is settled: a run of drawn states goes on until it is good.
+    // What was asked for stays, the rest is settled, and the run goes on until it is good.
     let held = winner.candidate.states == States::Held;
     assert!(chosen.sampler.narx == held && !is_asked_for(&chosen));
-    assert_eq!((chosen.sampler.tune, chosen.sampler.draws), (7, held.then_some(60)));
+    assert_eq!((chosen.sampler.tune, chosen.sampler.draws), (7, None));
     // The choice and the bands depend on the record alone. Seen failing with the run's seed in the trials.
     let mut other = config.clone();
     other.sampler.seed = config.sampler.seed + 17;

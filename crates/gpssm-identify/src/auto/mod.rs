@@ -131,15 +131,30 @@ impl Candidate {
         }
     }
 
+    /// The covariance function, for a record that has been laid out. Of many past values few matter, and these need length-scales
+    /// far below the others, which the default prior makes unlikely. It does so because short ones turn f into a second noise,
+    /// and where states are held there is no such ridge: the noise is what the outputs leave.
+    fn kernel_spec(&self, record: &Record) -> KernelSpec {
+        let (Kernel::Smooth, States::Held) = (&self.kernel, self.states) else { return self.kernel.spec() };
+        let outputs =
+            (0..=self.lags).flat_map(|_| (0..record.n_y()).map(|k| screen::sd_of_output(record, k)));
+        let inputs = (0..record.n_u()).map(|c| screen::sd_of_input(record, c));
+        let sds: Vec<f64> = outputs.chain(inputs).map(|sd| if sd > 0.0 { sd } else { 1.0 }).collect();
+        let root = (sds.len() as f64).sqrt();
+        let ell = sds.iter().map(|sd| Prior::LogNormal { median: 2.0 * root * sd, sigma: 1.0 });
+        let smooth = KernelSpec::new(&SQUARED_EXPONENTIAL).with("ell", ell.collect::<Vec<_>>());
+        KernelSpec::Sum(vec![smooth, KernelSpec::new(&LINEAR), KernelSpec::new(&CONSTANT)])
+    }
+
     /// The model without its sensor, for a record that has been laid out.
     fn model(&self, record: &Record, inducing: usize) -> Model {
         let mut model = Model::lagged_outputs(record.n_y(), record.n_u(), self.lags);
+        let n_z = model.states.len() + record.n_u();
         for state in &mut model.states {
             if let TransitionSpec::Gp { kernel, .. } = &mut state.transition {
-                *kernel = self.kernel.spec();
+                *kernel = self.kernel_spec(record);
             }
         }
-        let n_z = model.states.len() + record.n_u();
         model.dynamics = dynamics(self, n_z, record.n_transitions(), inducing);
         model.presample = self.presample();
         model.skip_missing = self.states == States::Held;
@@ -211,8 +226,6 @@ pub struct Structure {
     pub presample: usize,
     /// Warm-up sweeps of a run whose states are held on the outputs; none for the default.
     pub tune: Option<u64>,
-    /// Draws of such a run; none to go on until they are good.
-    pub draws: Option<u64>,
     /// Of the prediction intervals, where no other is given and some part of the record tells.
     pub calibration: Option<Calibration>,
 }
@@ -255,9 +268,8 @@ const MOST_ROWS: usize = 3000;
 const FEWEST_ROWS: usize = 30;
 /// Noise of a sensor that is taken as exact, relative to the spread of its output.
 const SENSOR_NOISE: f64 = 1e-3;
-/// Sweeps of a run whose states are held, where nothing else is asked for.
+/// Warm-up sweeps of a run whose states are held, where nothing else is asked for.
 const TUNE: u64 = 60;
-const DRAWS: u64 = 60;
 
 /// Chooses what is not given. `record` is as it was measured: without lags of inputs.
 pub fn choose(given: &Given, record: &Record, on_progress: &(dyn Fn(usize, usize) -> bool + Sync)) -> Choice {
@@ -296,7 +308,9 @@ pub fn choose(given: &Given, record: &Record, on_progress: &(dyn Fn(usize, usize
         true => None,
         false => calibrate::calibration(&winner, choice.constant_crps, &record),
     };
-    choice.structure = Some(structure(&winner.candidate, &record, calibration));
+    // What was tried has been laid out before.
+    let laid_out = winner.candidate.layout.apply_to(&record).unwrap_or_else(|_| record.clone());
+    choice.structure = Some(structure(&winner.candidate, &record, &laid_out, calibration));
     if let (Some(crps), Some(constant)) = (winner.crps, choice.constant_crps)
         && crps > constant
     {
@@ -354,19 +368,23 @@ fn head(record: &Record) -> (Record, bool) {
 }
 
 /// A candidate as a model.
-fn structure(candidate: &Candidate, record: &Record, calibration: Option<Calibration>) -> Structure {
+fn structure(
+    candidate: &Candidate,
+    record: &Record,
+    laid_out: &Record,
+    calibration: Option<Calibration>,
+) -> Structure {
     let rows: usize = record.sequences().iter().map(|s| s.n_rows() / candidate.layout.every).sum();
     let held = !candidate.is_drawn();
     Structure {
         lags: candidate.lags,
         layout: candidate.layout,
-        kernel: candidate.kernel.spec(),
+        kernel: candidate.kernel_spec(laid_out),
         dynamics: dynamics(candidate, candidate.n_regressors(record), rows, INDUCING),
         states: candidate.states,
         sensor: held.then(|| exact_sensor(record)),
         presample: candidate.presample(),
         tune: held.then_some(TUNE),
-        draws: held.then_some(DRAWS),
         calibration,
     }
 }

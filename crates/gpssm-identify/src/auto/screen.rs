@@ -114,6 +114,11 @@ pub(super) fn sd_of_output(record: &Record, k: usize) -> f64 {
     variance(record.sequences().iter().flat_map(|s| s.output(k))).sqrt()
 }
 
+/// Standard deviation of an input.
+pub(super) fn sd_of_input(record: &Record, c: usize) -> f64 {
+    variance(record.sequences().iter().flat_map(|s| s.input(c))).sqrt()
+}
+
 /// The range of each output in these sequences, and as much again below and above: where paths are told apart.
 pub(super) fn range(sequences: &[Sequence]) -> Vec<(f64, f64)> {
     let n_y = sequences.first().map_or(0, Sequence::n_y);

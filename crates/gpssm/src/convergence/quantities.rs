@@ -140,7 +140,8 @@ impl<'a> Quantities<'a> {
             states,
             functions,
             points: if fixed { Places::Fixed(OnceLock::new()) } else { Places::OnPath },
-            outputs: !plain && identified.seen != identified.states && has_means(),
+            // Held states vary in no draw, so neither do means of outputs.
+            outputs: !settings.narx && !plain && identified.seen != identified.states && has_means(),
             excluded,
         }
     }
