@@ -1,4 +1,4 @@
-//! Parameters as arrays with named dimensions.
+//! Parameters as arrays with named dimensions. The first two tests were seen failing with an array for each state.
 
 use super::super::parameters::ParameterArray;
 use super::super::tree::Tree;
@@ -77,6 +77,7 @@ fn known_entries_are_apart_and_factors_are_triangles() {
     assert_eq!(arrays(&problem, false), ["process_sd(process_sd_state: x1)"]);
 }
 
+/// Seen failing with names kept that begin with two underscores.
 #[test]
 fn names_that_cannot_be_folders_get_one_that_can() {
     let given = ["a", "flow (m3/s)", "flow (m3_s)", "x", "__h", "..", ""];

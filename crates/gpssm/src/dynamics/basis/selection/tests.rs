@@ -58,7 +58,7 @@ fn condition(covariance: &Dense, own: f64, mut cross: Vec<f64>, r: &[f64]) -> (f
 }
 
 /// Scores are divergences of dense posteriors: before, all outputs see projections; after, the candidate's own
-/// output sees its f. Wrong if, say, the candidate's output is counted both ways (no cavity).
+/// output sees its f. Seen failing with the candidate's output counted both ways (no cavity).
 #[test]
 fn information_is_the_divergence_of_dense_posteriors() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
@@ -110,7 +110,7 @@ fn information_is_the_divergence_of_dense_posteriors() {
     }
 }
 
-/// Equal points are chosen once, and a kernel of exact parts needs none.
+/// Equal points are chosen once, and a kernel of exact parts needs none. Seen failing with points of score zero taken.
 #[test]
 fn selection_stops_when_nothing_is_left() {
     let rows = [[0.0], [1.0], [0.0], [1.0], [1.0]];
