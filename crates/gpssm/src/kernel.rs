@@ -336,7 +336,7 @@ pub(crate) mod tests {
         assert_eq!(Kernel::zero().value(&a, &b), 0.0);
     }
 
-    /// Of f = (1 - s) f_before + s f_after.
+    /// Of f = (1 - s) f_before + s f_after. Seen failing with the sides exchanged.
     #[test]
     fn change_points_follow_their_documented_formula() {
         let (before, after) = (Kernel::stationary(Shape::Matern32, 1.2, &[0.8, 1.5]), Kernel::constant(0.4));
