@@ -151,14 +151,18 @@ impl Posterior {
             d
         };
         let mut shown = vec![false; model.states.len()];
-        if let Some(Predictor::Linear { c, .. }) = model.sensor.predictor() {
-            for row in c {
-                let mut seen =
-                    row.iter().enumerate().filter(|(_, value)| !matches!(value, Value::Known(0.0)));
-                if let (Some((d, Value::Known(_))), None) = (seen.next(), seen.next()) {
-                    shown[source(d)] = true;
+        match model.sensor.predictor() {
+            Some(Predictor::States) => (0..model.n_y).for_each(|k| shown[source(k)] = true),
+            Some(Predictor::Linear { c, .. }) => {
+                for row in c {
+                    let mut seen =
+                        row.iter().enumerate().filter(|(_, value)| !matches!(value, Value::Known(0.0)));
+                    if let (Some((d, Value::Known(_))), None) = (seen.next(), seen.next()) {
+                        shown[source(d)] = true;
+                    }
                 }
             }
+            _ => {}
         }
         let is_gp = |d: &usize| matches!(model.states[*d].transition, TransitionSpec::Gp { .. });
         (0..model.states.len()).filter(is_gp).filter(|&d| !shown[d]).collect()
