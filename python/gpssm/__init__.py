@@ -9,7 +9,7 @@ ancestor sampling. The result holds an xarray DataTree that ArviZ reads directly
 
 from __future__ import annotations
 
-from . import bases, blocks, functions, initial, kernels, model, priors, sensors, testing, transitions
+from . import bases, blocks, export, functions, initial, kernels, model, priors, sensors, testing, transitions
 from ._checks import compare
 from ._core import VERSION as __version__
 from ._data import Data, as_data
@@ -36,6 +36,7 @@ __all__ = [
     "bases",
     "blocks",
     "compare",
+    "export",
     "fit",
     "fit_many",
     "functions",

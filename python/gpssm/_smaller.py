@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
+from . import export
 from ._arguments import checked
 from ._chains import Chain, Draws
 from ._fitted import Fitted
@@ -82,6 +84,8 @@ class Smaller(Fitted):
         tolerance: float = 0.02,
         max_size: int = 50,
         max_loss: float | None = 3.0,
+        scenarios: int = 0,
+        seed: int = 1,
     ) -> Distilled:
         """Put one sparse Gaussian process in place of the mixture: a model that is evaluated in microseconds.
 
@@ -100,6 +104,10 @@ class Smaller(Fitted):
         max_loss : float, optional
             Percentage points of fit that may be lost on the training record; a model that loses more is refused.
             None to take every model.
+        scenarios : int
+            Number of posterior functions to add, their draws chosen by kernel herding; `gpssm.export` writes them.
+        seed : int
+            Seed of these functions.
 
         Examples
         --------
@@ -117,7 +125,55 @@ class Smaller(Fitted):
             "max_loss": max_loss,
             "rows": rows,
         }
-        return Distilled(self._posterior.distil(json.dumps(options)))
+        found = self._posterior.distil(json.dumps(options))
+        if scenarios:
+            found = self._posterior.with_scenarios(found, int(scenarios), int(seed))
+        return Distilled(found)
+
+    @checked
+    def export(
+        self,
+        out: str | Path,
+        *,
+        to: Literal["c"] = "c",
+        name: str = "model",
+        precision: Literal["double", "float"] = "double",
+        filter: Literal["auto", "extended", "particles"] = "auto",
+        particles: int = 200,
+        scenarios: int = 0,
+        size: int | None = None,
+        tolerance: float = 0.02,
+        max_loss: float | None = 3.0,
+        seed: int = 1,
+        overwrite: bool = False,
+    ) -> list[Path]:
+        """Distil the model and write it as sources that others compile.
+
+        See `distil` for `size`, `tolerance`, `max_loss`, `scenarios` and `seed`, `gpssm.export.c` for the rest.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np, gpssm
+        >>> y = np.sin(0.4 * np.arange(20))
+        >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     files = result.export(folder, size=6, max_loss=None, scenarios=3)
+        >>> files[0].name
+        'model.h'
+        """
+        if to != "c":
+            raise ValueError(f"to={to!r}: there is 'c'")
+        small = self.distil(size, tolerance=tolerance, max_loss=max_loss, scenarios=scenarios, seed=seed)
+        return export.c(
+            small,
+            out,
+            name=name,
+            precision=precision,
+            filter=filter,
+            particles=particles,
+            overwrite=overwrite,
+        )
 
     def _sampling_time(self) -> float | None:
         """The time from one row of the model to the next; none where times are row numbers."""

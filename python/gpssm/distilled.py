@@ -60,6 +60,7 @@ class _Content(TypedDict):
     n_x: int
     n_u: int
     states: list[_State]
+    scenarios: list[object]
     loss: DistilLoss
 
 
@@ -112,6 +113,11 @@ class Distilled:
     def loss(self) -> DistilLoss:
         """What was lost against the mixture over all draws, on points that were not used in the fit."""
         return self._content["loss"]
+
+    @property
+    def n_scenarios(self) -> int:
+        """Number of posterior functions beside the mean."""
+        return len(self._content["scenarios"])
 
     @checked
     def save(self, out: str | Path) -> None:

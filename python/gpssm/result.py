@@ -22,6 +22,7 @@ from ._filters import Filters
 from ._forecasts import Forecasts
 from ._index import DatesTable, from_seconds
 from ._layout import DataKeys, Layout
+from ._linear import Linear
 from ._scores import Scores
 from ._settings import Sampler, whole
 from ._smaller import Smaller, ThinLoss
@@ -38,7 +39,7 @@ __all__ = ["Result", "open"]
 COLUMNS = ("mean", "sd", "lower", "upper", "mcse_mean", "ess_bulk", "ess_tail", "r_hat")
 
 
-class Result(Forecasts, Filters, Scores, Smaller):
+class Result(Forecasts, Filters, Scores, Linear, Smaller):
     """Draws from p(x_{0:T}, theta | y), and what to do with them.
 
     Made by `gpssm.fit` and `gpssm.open`.

@@ -9,8 +9,10 @@ use gpssm::sensor::family::FAMILIES;
 use crate::commands::compare::CompareArgs;
 use crate::commands::distil::{DistilArgs, ThinArgs};
 use crate::commands::evaluate::EvaluateArgs;
+use crate::commands::export::ExportArgs;
 use crate::commands::filter::FilterArgs;
 use crate::commands::forecast::ForecastArgs;
+use crate::commands::linearize::{EquilibriumArgs, LinearizeArgs};
 use crate::commands::predict::PredictArgs;
 use crate::commands::reproduce::Reproduce;
 use crate::commands::sbc::SbcArgs;
@@ -81,6 +83,12 @@ pub enum Command {
     Thin(ThinArgs),
     /// Distil all draws into one small sparse Gaussian process, for real-time use.
     Distil(DistilArgs),
+    /// Write a model as C sources for controllers, with symbols for CasADi.
+    Export(ExportArgs),
+    /// Linearize a model at a point: matrices, poles, gains and step responses with intervals.
+    Linearize(LinearizeArgs),
+    /// Find the state that stays where it is under an input.
+    Equilibrium(EquilibriumArgs),
     /// Check the sampler on a model by simulation-based calibration.
     Sbc(SbcArgs),
     /// Reproduce results of the paper and compare with the published figures.

@@ -55,6 +55,9 @@ fn dispatch(command: &Command, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         Command::Sbc(args) => commands::sbc::run(args, stop),
         Command::Reproduce { what } => commands::reproduce::run(what, stop),
         Command::Distil(args) => commands::distil::distil(args),
+        Command::Export(args) => commands::export::run(args),
+        Command::Linearize(args) => commands::linearize::linearize(args),
+        Command::Equilibrium(args) => commands::linearize::equilibrium(args),
         Command::Completions(args) => commands::shell::completions(args),
         Command::Man(args) => commands::shell::man(args),
     }

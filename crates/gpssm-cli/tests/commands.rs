@@ -346,3 +346,61 @@ fn help_and_version_go_to_standard_output() {
     assert_eq!(alone.status.code(), Some(2));
     assert!(text(&alone.stderr).contains("First steps"));
 }
+
+/// A run becomes sources that a compiler takes, with scenarios, and so does a distilled file.
+#[test]
+fn a_run_is_exported() {
+    let folder = folder();
+    let path = folder.path();
+    let losses = "--max-loss 1000 --size 5";
+    gpssm(path, &format!("export run.zarr --to c -o out --name plant --scenarios 3 {losses}"));
+    let header = std::fs::read_to_string(path.join("out/plant.h")).expect("a header");
+    for part in ["#define PLANT_SCENARIOS 3", "x[0]  x, training data from", "A step is 0.1", "Free run of y"]
+    {
+        assert!(header.contains(part), "no {part} in:\n{header}");
+    }
+    gpssm(path, &format!("distil run.zarr -o small.json {losses}"));
+    gpssm(path, "export small.json --to c -o again --precision float --filter particles --particles 30");
+    let header = std::fs::read_to_string(path.join("again/small.h")).expect("a header");
+    assert!(header.contains("typedef float small_real;") && header.contains("#define SMALL_PARTICLES 30"));
+    let refused = run(path, &["export", "small.json", "--to", "c", "-o", "again"]);
+    assert!(text(&refused.stderr).contains("exists"), "{}", text(&refused.stderr));
+    let compiler = std::process::Command::new("make").arg("-C").arg(path.join("out")).arg("-s").output();
+    match compiler {
+        Ok(made) if made.status.success() => {
+            let said = std::process::Command::new(path.join("out/example")).output().expect("it runs");
+            assert!(
+                said.status.success() && text(&said.stdout).contains("f[0]: mean"),
+                "{}",
+                text(&said.stdout)
+            );
+        }
+        _ => println!("make or a compiler is not installed: the example was not compiled"),
+    }
+}
+
+/// Linear models in words, JSON and CSV agree; without states they stand at the equilibrium.
+#[test]
+fn a_model_is_linearized() {
+    let folder = folder();
+    let path = folder.path();
+    let words = gpssm(path, "linearize run.zarr --at x=0.4,u=0.2 --steps 4");
+    for part in ["at x = 0.4000, u = 0.2000", "A[x, x] =", "B[x, u] =", "pole", "stable in"] {
+        assert!(words.contains(part), "no {part} in {words}");
+    }
+    let found = gpssm(path, "linearize run.zarr --at x=0.4,u=0.2 --steps 4 --json -o linear.csv");
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    let a = found["A"][0][0].as_f64().expect("a number");
+    assert!(found["A_low"][0][0].as_f64() < Some(a) && Some(a) < found["A_high"][0][0].as_f64());
+    assert!((found["dt"].as_f64().expect("a sampling time") - 0.1).abs() < 1e-12);
+    assert_eq!(found["step_responses"][0]["rows"].as_array().map(Vec::len), Some(4));
+    let table = std::fs::read_to_string(path.join("linear.csv")).expect("a table");
+    assert!(table.starts_with("quantity,row,column,index,mean,low,high\n"), "{table}");
+    assert!(table.contains(&format!("A,x,x,0,{a},")), "{table}");
+    let rest = gpssm(path, "equilibrium run.zarr --at u=0.2 --json");
+    let rest: Value = serde_json::from_str(&rest).expect("JSON");
+    let x = rest["equilibrium"]["x"]["mean"].as_f64().expect("a number");
+    let there = gpssm(path, "linearize run.zarr --at u=0.2 --json");
+    let there: Value = serde_json::from_str(&there).expect("JSON");
+    assert!((there["x"][0].as_f64().expect("a number") - x).abs() < 1e-12);
+}

@@ -8,6 +8,7 @@
 //! - [`free_run`]: it runs free under the inputs of a record
 //! - [`evaluation`]: its scores on a record, beside baselines
 //! - [`leave_future_out`](mod@leave_future_out): scores of every row, predicted from the rows before it alone
+//! - [`linearised`]: a fitted model near a point: matrices, poles, gains, step responses; states that stay
 //! - [`linear`]: linear state-space models, identified from a record
 //! - [`baseline`]: a constant, linear ARX models and the best linear state-space model
 //! - [`marginal`]: what baselines say of an output, in the family of the sensor
@@ -25,6 +26,7 @@ pub mod free_run;
 pub mod layout;
 pub mod leave_future_out;
 pub mod linear;
+pub mod linearised;
 pub mod marginal;
 pub mod pooled;
 pub mod sbc;
@@ -37,4 +39,5 @@ pub use free_run::{FreeRunOptions, Start};
 pub use layout::Layout;
 pub use leave_future_out::{LeaveFutureOut, LfoOptions, LfoRanked, compare_futures, leave_future_out};
 pub use linear::LinearStateSpace;
+pub use linearised::{LinearOptions, Linearised, Rest};
 pub use pooled::pooled;

@@ -10,6 +10,7 @@
 //! - `blocks`: the building blocks for researchers
 //! - `problem`: a model and a record; sampling
 //! - `choose`: `states="auto"`
+//! - `export`: models as sources and expressions
 //! - `layout`: lagged inputs, delays and thinning
 //! - `posterior`: what was learned, put to use
 //! - `store`: runs on disk, and reports
@@ -22,6 +23,7 @@ mod blocks;
 mod callback;
 mod choose;
 mod error;
+mod export;
 mod future;
 mod kernels;
 mod layout;
@@ -39,6 +41,8 @@ mod _core {
     use crate::blocks::{Random, StateSpace, Transition, kernel_herding, slice_update};
     #[pymodule_export]
     use crate::choose::choose;
+    #[pymodule_export]
+    use crate::export::{export_c, export_expressions};
     #[pymodule_export]
     use crate::future::{compare_futures, smooth_weights};
     #[pymodule_export]

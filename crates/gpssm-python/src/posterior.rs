@@ -9,7 +9,7 @@ use gpssm::posterior::{
     Warning,
 };
 use gpssm_identify::fitted::spread_draws;
-use gpssm_identify::{FittedModel, FreeRunOptions, ScoreOptions, Start};
+use gpssm_identify::{FittedModel, FreeRunOptions, LinearOptions, ScoreOptions, Start};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -298,6 +298,47 @@ impl Posterior {
     fn distil(&self, py: Python<'_>, options: &str) -> PyResult<String> {
         let options: DistilOptions = from_json("options", options)?;
         to_json("distilled", &self.run(py, |fitted, _| fitted.distil(&options))?)
+    }
+
+    /// A distilled model with posterior functions beside its mean, as JSON.
+    fn with_scenarios(&self, py: Python<'_>, distilled: &str, k: usize, seed: u64) -> PyResult<String> {
+        let mut distilled = from_json("distilled", distilled)?;
+        let found = self.run(py, |fitted, _| {
+            fitted.posterior.add_scenarios(&mut distilled, k, seed)?;
+            Ok(distilled)
+        });
+        to_json("distilled", &found?)
+    }
+
+    /// The model near a point, as JSON.
+    fn linearise(
+        &self,
+        py: Python<'_>,
+        x: Vec<f64>,
+        u: Vec<f64>,
+        level: f64,
+        steps: Option<usize>,
+        seed: u64,
+    ) -> PyResult<String> {
+        let options = LinearOptions { level, steps, seed };
+        to_json("linearised", &self.run(py, |fitted, _| fitted.linearise(&x, &u, &options))?)
+    }
+
+    /// The state that stays where it is near `x`, by default the middle of the data, as JSON.
+    fn equilibrium(
+        &self,
+        py: Python<'_>,
+        x: Option<Vec<f64>>,
+        u: Vec<f64>,
+        level: f64,
+        seed: u64,
+    ) -> PyResult<String> {
+        let options = LinearOptions { level, seed, ..LinearOptions::default() };
+        let found = self.run(py, |fitted, _| {
+            let x = x.unwrap_or_else(|| fitted.middle().0);
+            fitted.equilibrium(&x, &u, &options)
+        });
+        to_json("equilibrium", &found?)
     }
 
     /// Smallest and largest value of each component of (x, u) that the paths visited.

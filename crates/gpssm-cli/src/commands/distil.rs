@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gpssm::posterior::{DistilOptions, DistilledRows, ThinMethod};
+use gpssm::posterior::{DistilOptions, Distilled, DistilledRows, ThinMethod};
 use serde_json::json;
 
 use crate::commands::fit::make_way_for_file;
@@ -75,6 +75,20 @@ pub struct DistilArgs {
     /// Output file (.json).
     #[arg(long, short, value_name = "FILE")]
     pub out: PathBuf,
+    /// How large the model is.
+    #[command(flatten)]
+    pub size: SizeArgs,
+    /// Overwrite existing files.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Draws.
+    #[command(flatten)]
+    pub draws: DrawArgs,
+}
+
+/// How large a distilled model is, and what it may lose.
+#[derive(Clone, Debug, Args)]
+pub struct SizeArgs {
     /// Number of inducing inputs [default: the smallest up to 50 with an error of the mean below --tolerance].
     #[arg(long, value_name = "M")]
     pub size: Option<usize>,
@@ -84,12 +98,31 @@ pub struct DistilArgs {
     /// Largest loss of fit on the training record, in percentage points.
     #[arg(long, value_name = "POINTS", default_value_t = 3.0)]
     pub max_loss: f64,
-    /// Overwrite existing files.
-    #[arg(long)]
-    pub overwrite: bool,
-    /// Draws.
-    #[command(flatten)]
-    pub draws: DrawArgs,
+}
+
+impl SizeArgs {
+    /// Refuses numbers that mean nothing, before any work is done.
+    pub fn check(&self) -> Result<(), Failure> {
+        if !(self.tolerance > 0.0 && self.tolerance.is_finite()) {
+            return Err(Failure::input(format!("--tolerance {}: must be a positive number", self.tolerance)));
+        }
+        if self.max_loss.is_nan() || self.max_loss < 0.0 {
+            return Err(Failure::input(format!("--max-loss {}: must be a number from 0 on", self.max_loss)));
+        }
+        Ok(())
+    }
+
+    /// Distils a run.
+    pub fn distil(&self, fitted: &Fitted) -> Result<Distilled, Failure> {
+        let options = DistilOptions {
+            size: self.size,
+            tolerance: self.tolerance,
+            max_loss: Some(self.max_loss),
+            rows: sampling(fitted),
+            ..DistilOptions::default()
+        };
+        Ok(fitted.model.distil(&options)?)
+    }
 }
 
 /// Runs `gpssm distil`; the exit code.
@@ -98,25 +131,26 @@ pub fn distil(args: &DistilArgs) -> Result<u8, Failure> {
         let message = format!("{}: distilled models are .json files", args.out.display());
         return Err(Failure::input(message));
     }
-    if !(args.tolerance > 0.0 && args.tolerance.is_finite()) {
-        return Err(Failure::input(format!("--tolerance {}: must be a positive number", args.tolerance)));
-    }
-    if args.max_loss.is_nan() || args.max_loss < 0.0 {
-        return Err(Failure::input(format!("--max-loss {}: must be a number from 0 on", args.max_loss)));
-    }
+    args.size.check()?;
     check_file(&args.out, &[])?;
     make_way_for_file(&args.out, args.overwrite)?;
     let fitted = Fitted::open(&args.run, args.draws)?;
-    let options = DistilOptions {
-        size: args.size,
-        tolerance: args.tolerance,
-        max_loss: Some(args.max_loss),
-        rows: sampling(&fitted),
-        ..DistilOptions::default()
-    };
-    let distilled = fitted.model.distil(&options)?;
+    let distilled = args.size.distil(&fitted)?;
     let text = serde_json::to_string(&distilled).map_err(Failure::other)?;
     std::fs::write(&args.out, text).map_err(|error| Failure::writing(&args.out, &error))?;
+    say_losses(&distilled, &args.size);
+    let loss = &distilled.loss;
+    eprintln!(
+        "{} written: {} inducing inputs for each state; errors of f are against the full mixture at {} held-out points",
+        args.out.display(),
+        distilled.largest_size(),
+        loss.n_points
+    );
+    Ok(0)
+}
+
+/// What a distilled model lost, on standard error.
+pub fn say_losses(distilled: &Distilled, size: &SizeArgs) {
     let loss = &distilled.loss;
     if loss.n_mapped + loss.n_left_out > 0 {
         eprintln!(
@@ -134,11 +168,11 @@ pub fn distil(args: &DistilArgs) -> Result<u8, Failure> {
             100.0 * loss.mean_error[d],
             100.0 * loss.sd_error[d]
         );
-        if args.size.is_none() && loss.mean_error[d] > args.tolerance {
+        if size.size.is_none() && loss.mean_error[d] > size.tolerance {
             eprintln!(
                 "warning: {name}: {} inducing inputs do not reach the tolerance of {} %; try a larger --size",
                 distilled.largest_size(),
-                100.0 * args.tolerance
+                100.0 * size.tolerance
             );
         }
     }
@@ -157,17 +191,10 @@ pub fn distil(args: &DistilArgs) -> Result<u8, Failure> {
             );
         }
     }
-    eprintln!(
-        "{} written: {} inducing inputs for each state; errors of f are against the full mixture at {} held-out points",
-        args.out.display(),
-        distilled.largest_size(),
-        loss.n_points
-    );
-    Ok(0)
 }
 
 /// The time between rows of the model, where the record tells.
-fn sampling(fitted: &Fitted) -> DistilledRows {
+pub fn sampling(fitted: &Fitted) -> DistilledRows {
     let run = &fitted.run;
     let timed = run.data.time.is_some() || run.data.dt.is_some();
     let steps = run.time.iter().filter(|times| timed && times.len() > 1);

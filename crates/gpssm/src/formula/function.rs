@@ -8,9 +8,10 @@ pub(super) const LARGEST_PRODUCT: i32 = 64;
 /// Names of constants.
 pub(super) const CONSTANTS: [(&str, f64); 3] = [("pi", PI), ("e", E), ("inf", f64::INFINITY)];
 
-/// A function of one argument.
+/// A function of one argument; see the [table of functions](crate::formula).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Unary {
+#[allow(missing_docs, reason = "the names of the functions say what they are")]
+pub enum Unary {
     Negate,
     /// x to a whole power, by multiplication.
     Power(i32),
@@ -40,9 +41,10 @@ pub(super) enum Unary {
     Softplus,
 }
 
-/// A function of two arguments.
+/// A function of two arguments; comparisons are 1 where they hold and 0 where they do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Binary {
+#[allow(missing_docs, reason = "the names of the functions say what they are")]
+pub enum Binary {
     Add,
     Subtract,
     Multiply,
@@ -130,8 +132,9 @@ pub(super) fn constant(name: &str) -> Option<f64> {
 }
 
 impl Unary {
+    /// Its value.
     #[inline(always)]
-    pub(super) fn apply(self, x: f64) -> f64 {
+    pub fn apply(self, x: f64) -> f64 {
         match self {
             Self::Negate => -x,
             Self::Power(n) => whole_power(x, n),
@@ -164,8 +167,9 @@ impl Unary {
 }
 
 impl Binary {
+    /// Its value.
     #[inline(always)]
-    pub(super) fn apply(self, a: f64, b: f64) -> f64 {
+    pub fn apply(self, a: f64, b: f64) -> f64 {
         let truth = |holds: bool| if holds { 1.0 } else { 0.0 };
         match self {
             Self::Add => a + b,
@@ -199,14 +203,14 @@ impl Binary {
     }
 
     /// Whether a op b and b op a are the same number to the last bit.
-    pub(super) fn commutes(self) -> bool {
+    pub fn commutes(self) -> bool {
         matches!(self, Self::Add | Self::Multiply | Self::Equal | Self::NotEqual)
     }
 }
 
 /// a where the condition is not zero, b where it is zero, NaN where it is NaN.
 #[inline(always)]
-pub(super) fn select(condition: f64, a: f64, b: f64) -> f64 {
+pub fn select(condition: f64, a: f64, b: f64) -> f64 {
     if condition.is_nan() {
         f64::NAN
     } else if condition != 0.0 {

@@ -7,20 +7,26 @@ use super::error::FormulaError;
 use super::function::{Binary, LARGEST_PRODUCT, Unary, select};
 use super::tree::{Id, Node, Tree};
 
-/// A node; operands are indices of earlier nodes.
+/// A part of a formula; operands are indices of earlier parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Operation {
+pub enum Operation {
     /// Bits of a number.
     Number(u64),
+    /// A component of the points.
     Column(usize),
+    /// A number that is the same at all points.
     Scalar(usize),
+    /// A function of one part.
     Unary(Unary, Id),
+    /// A function of two parts.
     Binary(Binary, Id, Id),
+    /// The second where the first is not zero, otherwise the third.
     If(Id, Id, Id),
 }
 
 impl Operation {
-    pub(super) fn operands(self) -> impl Iterator<Item = Id> {
+    /// The parts that it is made of.
+    pub fn operands(self) -> impl Iterator<Item = Id> {
         let (operands, n) = match self {
             Self::Number(_) | Self::Column(_) | Self::Scalar(_) => ([0; 3], 0),
             Self::Unary(_, a) => ([a, 0, 0], 1),

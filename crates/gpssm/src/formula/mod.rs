@@ -76,6 +76,8 @@ use self::graph::Graph;
 use self::tree::{Node, Tree};
 
 pub use self::error::FormulaError;
+pub use self::function::{Binary, Unary, select};
+pub use self::graph::Operation;
 pub use self::program::Program;
 pub use self::suggest::did_you_mean;
 
@@ -114,8 +116,26 @@ impl Formula {
     /// Gives every name a meaning. What `meaning` says against a name becomes an error at its first use.
     pub fn bind(
         &self,
-        mut meaning: impl FnMut(&str) -> Result<Variable, String>,
+        meaning: impl FnMut(&str) -> Result<Variable, String>,
     ) -> Result<Program, FormulaError> {
+        let (graph, root) = self.graph(meaning)?;
+        Ok(Program::new(&graph, root))
+    }
+
+    /// The formula part by part for other evaluators, equal parts once; the last part is its value.
+    pub fn operations(
+        &self,
+        meaning: impl FnMut(&str) -> Result<Variable, String>,
+    ) -> Result<Vec<Operation>, FormulaError> {
+        let (mut graph, root) = self.graph(meaning)?;
+        graph.operations.truncate(root + 1);
+        Ok(graph.operations)
+    }
+
+    fn graph(
+        &self,
+        mut meaning: impl FnMut(&str) -> Result<Variable, String>,
+    ) -> Result<(Graph, usize), FormulaError> {
         let mut variables = Vec::with_capacity(self.tree.names.len());
         for (name, text) in self.tree.names.iter().enumerate() {
             variables.push(meaning(text).map_err(|message| {
@@ -124,8 +144,7 @@ impl Formula {
                 FormulaError::new(&self.text, column, message)
             })?);
         }
-        let (graph, root) = Graph::new(&self.tree, &variables, &self.text)?;
-        Ok(Program::new(&graph, root))
+        Graph::new(&self.tree, &variables, &self.text)
     }
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::distil::DistilLoss;
+use super::distil::scenarios::Scenario;
+use super::distilled_sensor::{DistilledInitial, DistilledSensor};
 use super::drawn::TransitionFunction;
 use super::online::{FunctionFilter, OnlineFilter};
 use super::{Stream, stream_for};
@@ -14,10 +16,8 @@ use crate::kernel::{Kernel, Scratch};
 use crate::linalg::simd::{Vectorised, dispatch, dot, dot_inline};
 use crate::linalg::small;
 use crate::model::compile::Problem;
-use crate::model::spec::SensorSpec;
 use crate::points::Points;
-use crate::scaling::{Affine, Scaling};
-use crate::sensor::BoundSensor;
+use crate::scaling::Affine;
 use crate::smc::proposal::Proposal;
 
 /// The version of the data that this library writes.
@@ -63,6 +63,15 @@ pub struct Distilled {
     /// How the states are seen.
     #[serde(default)]
     pub sensor: Option<DistilledSensor>,
+    /// The first state; none where it is a user's density.
+    #[serde(default)]
+    pub initial: Option<DistilledInitial>,
+    /// Smallest and largest value of each component of (x, u) along the training paths, original units.
+    #[serde(default)]
+    pub visited: Vec<(f64, f64)>,
+    /// Posterior functions on the same inducing inputs.
+    #[serde(default)]
+    pub scenarios: Vec<Scenario>,
     /// Names of theta.
     #[serde(default)]
     pub theta_names: Vec<String>,
@@ -96,51 +105,6 @@ pub struct DistilledRows {
 impl Default for DistilledRows {
     fn default() -> Self {
         Self { sampling_time: None, time_unit: None, every: 1, input_lags: 0, delay: 1 }
-    }
-}
-
-/// How the states are seen.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DistilledSensor {
-    /// The sensor as the model describes it; its learned numbers stand in theta.
-    pub description: SensorSpec,
-    /// Its numbers, where it is linear with Gaussian noise.
-    pub linear: Option<LinearSensor>,
-}
-
-/// y = C x + D u + offset + e, e ~ N(0, R), original units, row-major.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LinearSensor {
-    /// C, (output, state).
-    pub c: Vec<f64>,
-    /// D, (output, input).
-    pub d: Vec<f64>,
-    /// One for each output.
-    pub offset: Vec<f64>,
-    /// R.
-    pub noise: Vec<f64>,
-}
-
-impl LinearSensor {
-    pub(crate) fn of(sensor: &BoundSensor, scaling: &Scaling) -> Option<Self> {
-        let sensor = sensor.as_linear_gaussian()?;
-        let (n_y, n_x) = (sensor.offset.len(), sensor.n_x);
-        let n_z = sensor.weights.len() / n_y;
-        let (y, mut found) = (&scaling.y, Self { c: vec![], d: vec![], offset: vec![], noise: vec![] });
-        for k in 0..n_y {
-            let mut offset = y.to_original(k, sensor.offset[k]);
-            for c in 0..n_z {
-                let weight = sensor.weights[k * n_z + c] * y.scale[k] / scaling.z_scale(c);
-                offset -= weight * scaling.z_shift(c);
-                if c < n_x { found.c.push(weight) } else { found.d.push(weight) }
-            }
-            found.offset.push(offset);
-        }
-        let r = sensor.covariance().into_iter().enumerate();
-        found.noise = r.map(|(i, r)| r * y.scale[i / n_y] * y.scale[i % n_y]).collect();
-        Some(found)
     }
 }
 
@@ -281,6 +245,14 @@ impl SparseEvaluator {
         (linear + dot(phi, &f.weights), own + known)
     }
 
+    /// The linear part and k(z, U) . coefficients, internal units.
+    fn with_coefficients(&mut self, z: &[f64], coefficients: &[f64]) -> f64 {
+        let f = &self.function;
+        let k = &mut self.phi[..f.n_inducing];
+        f.kernel.row(&self.points, 0..f.n_inducing, z, k, &mut self.scratch);
+        f.offset + f.slopes.iter().zip(z).map(|(a, z)| a * z).sum::<f64>() + dot(k, coefficients)
+    }
+
     /// d mean / d z, internal units.
     fn gradient(&self, z: &[f64], out: &mut [f64]) {
         let f = &self.function;
@@ -339,7 +311,30 @@ impl DistilledFunction {
             });
         }
         let (x_units, u_units) = (distilled.x_units.clone(), distilled.u_units.clone());
+        for (k, scenario) in distilled.scenarios.iter().enumerate() {
+            let fits = scenario.coefficients.len() == n_x
+                && scenario.process_noise.len() == n_x * n_x
+                && distilled.states.iter().zip(&scenario.coefficients).all(|(state, c)| match state {
+                    DistilledState::Sparse(function) => c.len() == function.n_inducing,
+                    DistilledState::Lag { .. } => c.is_empty(),
+                });
+            if !fits {
+                return Err(Error::data(format!("distilled model, scenario {}: sizes do not fit", k + 1)));
+            }
+        }
         Ok(Self { n_x, x_units, u_units, states, z: vec![0.0; n_x + n_u], gradient: vec![0.0; n_x + n_u] })
+    }
+
+    /// The function of a scenario of the model that this was made from at (x, u), original units.
+    pub fn scenario(&mut self, scenario: &Scenario, x: &[f64], u: &[f64], next: &mut [f64]) {
+        self.set_point(x, u);
+        for (d, state) in self.states.iter_mut().enumerate() {
+            let value = match state {
+                Ok(evaluator) => evaluator.with_coefficients(&self.z, &scenario.coefficients[d]),
+                Err(of) => self.z[*of],
+            };
+            next[d] = self.x_units.to_original(d, value);
+        }
     }
 
     fn set_point(&mut self, x: &[f64], u: &[f64]) {

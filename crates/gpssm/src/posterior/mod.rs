@@ -1,7 +1,7 @@
 //! Using what was learned: weighted draws (theta, x_{0:T}), each a Gaussian process posterior of f, together a
 //! mixture (section 5 of the paper, eq. 11 and 12).
 //!
-//! - [`Posterior`]: the draws, with methods that predict, simulate, filter, smooth, thin and distil
+//! - [`Posterior`]: the draws, with methods that predict, simulate, filter, smooth, linearise, thin and distil
 //! - [`OnlineFilter`]: filtering, one observation at a time
 //! - [`sample_prior`], [`simulate_prior`]: parameters, function, states and data from the prior
 //! - [`compare()`]: which of several models predicts a record best
@@ -15,11 +15,13 @@ pub(crate) mod compare;
 mod density;
 pub(crate) mod distil;
 pub(crate) mod distilled;
+pub(crate) mod distilled_sensor;
 pub(crate) mod drawn;
 pub(crate) mod ensemble;
 pub(crate) mod features;
 pub(crate) mod filter;
 pub(crate) mod function;
+mod linearise;
 mod mean_function;
 pub(crate) mod mixture;
 pub(crate) mod observe;
@@ -34,13 +36,16 @@ pub(crate) mod warning;
 pub use self::compare::{Ranked, compare, rank};
 pub use self::density::PointwiseLogLikelihood;
 pub use self::distil::judge::DistilComparison;
+pub use self::distil::scenarios::Scenario;
 pub use self::distil::{DistilLoss, DistilOptions};
-pub use self::distilled::{
-    Distilled, DistilledFunction, DistilledRows, DistilledSensor, DistilledState, LinearSensor,
-    SparseFunction,
+pub use self::distilled::{Distilled, DistilledFunction, DistilledRows, DistilledState, SparseFunction};
+pub use self::distilled_sensor::{
+    BoundFormula, DistilledInitial, DistilledOutput, DistilledPredictor, DistilledSensor, LinearSensor,
+    Named, OutputDensity,
 };
 pub use self::ensemble::{Ensemble, Intervals, crps, quantile};
 pub use self::filter::{Filtered, HorizonPrediction, Smoothed};
+pub use self::linearise::{Equilibrium, LinearDraw};
 pub use self::mixture::{GaussianMixture, standard_cdf, standard_quantile};
 pub use self::online::{Estimate, OnlineFilter, OnlineOptions};
 pub use self::predict::{Prediction, Target};
@@ -258,6 +263,8 @@ pub(crate) enum Stream {
     Thin = 6,
     Distilled = 7,
     Replicate = 8,
+    Linear = 9,
+    Scenarios = 10,
 }
 
 /// The stream of one path, function or row.

@@ -14,7 +14,7 @@ use crate::posterior::distilled::{SparseEvaluator, SparseFunction};
 use crate::scaling::mean_and_sd;
 
 /// Noise of the fit relative to the spread of its target: how close it follows the mixture mean.
-const FIT_NOISE: f64 = 1e-3;
+pub(super) const FIT_NOISE: f64 = 1e-3;
 
 impl Posterior {
     /// Fits one state with inducing inputs chosen greedily from the cloud.

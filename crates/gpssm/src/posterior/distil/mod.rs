@@ -17,6 +17,7 @@
 pub(crate) mod alignment;
 mod fit;
 pub(crate) mod judge;
+pub(crate) mod scenarios;
 mod target;
 
 use serde::{Deserialize, Serialize};
@@ -27,9 +28,9 @@ use self::judge::{DistilComparison, Trial};
 use self::target::Target;
 use super::Posterior;
 use super::distilled::{
-    DISTILLED_VERSION, Distilled, DistilledFunction, DistilledRows, DistilledSensor, DistilledState,
-    LinearSensor, SparseFunction,
+    DISTILLED_VERSION, Distilled, DistilledFunction, DistilledRows, DistilledState, SparseFunction,
 };
+use super::distilled_sensor::{DistilledInitial, DistilledSensor, ranges};
 use crate::error::Error;
 use crate::points::Points;
 use crate::scaling::mean_and_sd;
@@ -291,10 +292,10 @@ impl Posterior {
             y_units: scaling.y.clone(),
             states,
             process_noise: noise,
-            sensor: Some(DistilledSensor {
-                description: model.sensor.clone(),
-                linear: LinearSensor::of(&problem.bind(&ready.theta).sensor, scaling),
-            }),
+            sensor: Some(DistilledSensor::of(problem, &ready.theta)),
+            initial: DistilledInitial::of(&problem.bind(&ready.theta).initial, &scaling.x),
+            visited: self.aligned_ranges(&ready.draws),
+            scenarios: Vec::new(),
             theta_names: parameters.iter().map(|parameter| parameter.name.clone()).collect(),
             theta: ready.theta.clone(),
             loss: DistilLoss {
@@ -311,6 +312,26 @@ impl Posterior {
             (distilled.loss.free_run, distilled.loss.one_step) = (Some(free_run), Some(one_step));
         }
         Ok(distilled)
+    }
+
+    /// Where the aligned paths and their inputs went, original units.
+    fn aligned_ranges(&self, draws: &[Aligned]) -> Vec<(f64, f64)> {
+        let (problem, n_x) = (self.problem(), self.n_x());
+        let units = &problem.scaling().x;
+        let mapped: Vec<f64> = draws
+            .iter()
+            .flat_map(|aligned| {
+                let paths = self.draws()[aligned.draw].paths.iter();
+                paths.flat_map(|path| aligned.coordinates.path(&problem.path_to_internal(path)))
+            })
+            .enumerate()
+            .map(|(i, x)| units.to_original(i % n_x, x))
+            .collect();
+        let mut found = ranges(n_x, mapped.chunks_exact(n_x));
+        let sequences = problem.record().sequences();
+        let rows = sequences.iter().flat_map(|s| (0..s.n_rows()).map(|t| s.u(t)));
+        found.extend(ranges(self.n_u(), rows));
+        found
     }
 
     /// Errors of f on held-out points.
