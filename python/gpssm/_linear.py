@@ -102,7 +102,7 @@ class Linear(Fitted):
         >>> import numpy as np, gpssm
         >>> u = np.sin(0.5 * np.arange(40))
         >>> y = np.convolve(u, [0.0, 1.0, 0.5, 0.25])[:40]
-        >>> result = gpssm.fit(y, u, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, u, states=1, draws=10, tune=10, chains=1, progress_bar=False)
         >>> near = result.linearize(0.1, 0.2)
         >>> len(near["poles"]), sorted(near["a"][0][0])
         (1, ['high', 'low', 'mean'])
@@ -122,7 +122,7 @@ class Linear(Fitted):
         >>> import numpy as np, gpssm
         >>> u = np.sin(0.5 * np.arange(40))
         >>> y = np.convolve(u, [0.0, 1.0, 0.5, 0.25])[:40]
-        >>> result = gpssm.fit(y, u, draws=10, tune=10, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, u, states=1, draws=10, tune=10, chains=1, progress_bar=False)
         >>> rest = result.equilibrium(0.2)
         >>> len(rest["x"]), rest["found"] > 0
         (1, True)

@@ -135,7 +135,7 @@ class Smaller(Fitted):
         self,
         out: str | Path,
         *,
-        to: Literal["c"] = "c",
+        to: Literal["c", "onnx", "fmu"] = "c",
         name: str = "model",
         precision: Literal["double", "float"] = "double",
         filter: Literal["auto", "extended", "particles"] = "auto",
@@ -147,24 +147,29 @@ class Smaller(Fitted):
         seed: int = 1,
         overwrite: bool = False,
     ) -> list[Path]:
-        """Distil the model and write it as sources that others compile.
+        """Distil the model and write it as C sources, as an ONNX model or as a unit of FMI.
 
-        See `distil` for `size`, `tolerance`, `max_loss`, `scenarios` and `seed`, `gpssm.export.c` for the rest.
+        See `distil` for `size`, `tolerance`, `max_loss`, `scenarios` and `seed`; `gpssm.export.c`,
+        `gpssm.export.onnx` and `gpssm.export.fmu` for the rest. `precision`, `filter` and `particles` are for C.
 
         Examples
         --------
         >>> import tempfile
         >>> import numpy as np, gpssm
         >>> y = np.sin(0.4 * np.arange(20))
-        >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+        >>> result = gpssm.fit(y, states=1, draws=10, tune=5, chains=1, progress_bar=False)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     files = result.export(folder, size=6, max_loss=None, scenarios=3)
         >>> files[0].name
         'model.h'
         """
-        if to != "c":
-            raise ValueError(f"to={to!r}: there is 'c'")
+        if to not in ("c", "onnx", "fmu"):
+            raise ValueError(f"to={to!r}: there are 'c', 'onnx' and 'fmu'")
         small = self.distil(size, tolerance=tolerance, max_loss=max_loss, scenarios=scenarios, seed=seed)
+        if to == "onnx":
+            return export.onnx(small, out, name=name, overwrite=overwrite)
+        if to == "fmu":
+            return export.fmu(small, out, name=name, overwrite=overwrite)
         return export.c(
             small,
             out,

@@ -1,9 +1,12 @@
-"""Models that leave the house: C sources, and CasADi functions, of a distilled model."""
+"""Models that leave the house: C sources, CasADi functions, ONNX and FMI, of a distilled model."""
 
 from __future__ import annotations
 
 import json
 import math
+import platform
+import subprocess
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
     from .result import Result
 
-__all__ = ["CasadiModel", "c", "casadi"]
+__all__ = ["CasadiModel", "c", "casadi", "fmu", "onnx"]
 
 
 @checked
@@ -69,23 +72,116 @@ def c(
     >>> import tempfile
     >>> import numpy as np, gpssm
     >>> y = np.sin(0.4 * np.arange(20))
-    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> result = gpssm.fit(y, states=1, draws=10, tune=5, chains=1, progress_bar=False)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     files = gpssm.export.c(result.distil(6, max_loss=None), folder, name="wave")
     >>> [file.name for file in files]
     ['wave.h', 'wave.c', 'wave_casadi.c', 'main.c', 'Makefile']
     """
     options = {"name": name, "precision": precision, "filter": filter, "particles": int(particles)}
-    files = _core.export_c(distilled._text, json.dumps(options))
+    files = [(file, text.encode()) for file, text in _core.export_c(distilled._text, json.dumps(options))]
+    return _write(out, files, overwrite)
+
+
+def _write(out: str | Path, files: list[tuple[str, bytes]], overwrite: bool) -> list[Path]:
     folder = Path(out)
     paths = [folder / file for file, _ in files]
     for path in paths:
         if path.exists() and not overwrite:
             raise FileExistsError(f"{path} exists: choose another folder, or overwrite=True")
     folder.mkdir(parents=True, exist_ok=True)
-    for path, (_, text) in zip(paths, files, strict=True):
-        path.write_text(text)
+    for path, (_, content) in zip(paths, files, strict=True):
+        path.write_bytes(content)
     return paths
+
+
+@checked
+def onnx(distilled: Distilled, out: str | Path, *, name: str = "model", overwrite: bool = False) -> list[Path]:
+    """Write one step of a distilled model as an ONNX model in 64 bits.
+
+    Inputs are ``x`` and ``u``, (batch, states) and (batch, inputs); outputs ``mean`` and ``variance`` of f,
+    ``y_mean`` and ``y_variance`` of the outputs at the same point.
+
+    Parameters
+    ----------
+    distilled : Distilled
+        Made by `Result.distil`.
+    out : path
+        The folder.
+    name : str
+        Name of the file and of the graph.
+    overwrite : bool
+        Whether a file may be replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np, gpssm
+    >>> y = np.sin(0.4 * np.arange(20))
+    >>> result = gpssm.fit(y, states=1, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [file] = gpssm.export.onnx(result.distil(6, max_loss=None), folder, name="wave")
+    >>> file.name
+    'wave.onnx'
+    """
+    return _write(out, [_core.export_onnx(distilled._text, json.dumps({"name": name}))], overwrite)
+
+
+@checked
+def fmu(
+    distilled: Distilled,
+    out: str | Path,
+    *,
+    name: str = "model",
+    compiler: str | None = "cc",
+    overwrite: bool = False,
+) -> list[Path]:
+    """Write a distilled model as a functional mock-up unit for co-simulation, FMI 3.0.
+
+    Variables bear the names of the record: inputs, states, outputs with their standard deviations, and what is not
+    known of f. A communication step is one or more steps of the model; outside of the training data it warns.
+
+    Parameters
+    ----------
+    distilled : Distilled
+        Made by `Result.distil`.
+    out : path
+        The folder.
+    name : str
+        Name of the unit.
+    compiler : str, optional
+        C compiler for the library of this machine; without one, the unit holds its sources only.
+    overwrite : bool
+        Whether a file may be replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np, gpssm
+    >>> y = np.sin(0.4 * np.arange(20))
+    >>> result = gpssm.fit(y, states=1, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [file] = gpssm.export.fmu(result.distil(6, max_loss=None), folder, compiler=None)
+    >>> file.name
+    'model.fmu'
+    """
+    options = json.dumps({"name": name})
+    sources = _core.fmu_sources(distilled._text, options)
+    binaries = [] if compiler is None else [_compiled(sources, compiler)]
+    return _write(out, [_core.export_fmu(distilled._text, options, binaries)], overwrite)
+
+
+def _compiled(sources: list[tuple[str, str]], compiler: str) -> tuple[str, bytes]:
+    """Compile to a shared library, with the name of this machine's platform in FMI."""
+    with tempfile.TemporaryDirectory() as folder:
+        for file, text in sources:
+            (Path(folder) / file).write_text(text)
+        inputs = [file for file, _ in sources if file.endswith(".c")]
+        command = [compiler, "-std=c99", "-O2", "-fPIC", "-shared", "-o", "library", *inputs, "-lm"]
+        subprocess.run(command, cwd=folder, check=True)
+        content = (Path(folder) / "library").read_bytes()
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
+    return f"{machine}-{platform.system().lower()}", content
 
 
 @dataclass(frozen=True)
@@ -118,7 +214,7 @@ def casadi(model: Distilled | Result) -> CasadiModel:
     >>> import pytest; _ = pytest.importorskip("casadi")
     >>> import numpy as np, gpssm
     >>> y = np.sin(0.4 * np.arange(20))
-    >>> result = gpssm.fit(y, draws=10, tune=5, chains=1, progress_bar=False)
+    >>> result = gpssm.fit(y, states=1, draws=10, tune=5, chains=1, progress_bar=False)
     >>> small = gpssm.export.casadi(result.distil(6, max_loss=None))
     >>> small.f.name_out()
     ['mean', 'variance']

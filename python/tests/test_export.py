@@ -1,4 +1,4 @@
-"""Exported models: C sources through CasADi, CasADi expressions, linear models."""
+"""Exported models: C sources through CasADi, CasADi expressions, ONNX, FMI, linear models."""
 
 import shutil
 import subprocess
@@ -70,6 +70,63 @@ def test_casadi_loads_the_compiled_model(casadi, small, compiler, tmp_path):
     ours, theirs = slopes(f), slopes(gpssm.export.casadi(small).f)
     for point in POINTS[:10]:
         np.testing.assert_allclose(np.array(ours(*point)), np.array(theirs(*point)), rtol=1e-5, atol=1e-7)
+
+
+def test_onnx_is_the_model(small, tmp_path):
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed: its models were not tested")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: ONNX models were not run")
+    [file] = gpssm.export.onnx(small, tmp_path, name="plant")
+    onnx.checker.check_model(onnx.load(file), full_check=True)
+    session = runtime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    assert [(found.name, found.type) for found in session.get_inputs()] == [
+        ("x", "tensor(double)"),
+        ("u", "tensor(double)"),
+    ]
+    x, u = POINTS[:, :1], POINTS[:, 1:]
+    mean, variance, y_mean, y_variance = session.run(None, {"x": x, "u": u})
+    expected, sd = small(x, u)
+    np.testing.assert_allclose(mean, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(variance, sd**2, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(y_mean, x, rtol=1e-12)
+    assert y_variance.shape == (50, 1) and (y_variance > 0).all()
+    assert session.get_modelmeta().custom_metadata_map["inputs"] == "u"
+
+
+def test_the_unit_runs_in_fmpy(small, tmp_path):
+    fmpy = pytest.importorskip("fmpy", reason="fmpy is not installed: units of FMI were not run")
+    validation = pytest.importorskip("fmpy.validation")
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler: the unit was not run")
+    [file] = gpssm.export.fmu(small, tmp_path, name="plant")
+    assert validation.validate_fmu(str(file)) == []
+    u = 0.3 + 0.2 * np.sin(0.4 * np.arange(20))
+    inputs = np.array(list(zip(np.arange(20.0), u)), dtype=[("time", float), ("u", float)])
+    said = []
+    found = fmpy.simulate_fmu(
+        str(file),
+        stop_time=19.0,
+        output_interval=1.0,
+        input=inputs,
+        start_values={"first x": 0.25},
+        output=["y", "state x", "flags"],
+        logger=lambda *words: said.append(words),
+        debug_logging=True,
+    )
+    x = [0.25]
+    for t in range(19):
+        x.append(float(small([x[-1]], [u[t]])[0][0, 0]))
+    np.testing.assert_allclose(found["state x"], x, rtol=1e-8)
+    np.testing.assert_allclose(found["y"], x, rtol=1e-8)
+    # Far outside of the training data it warns.
+    fmpy.simulate_fmu(
+        str(file),
+        stop_time=2.0,
+        output_interval=1.0,
+        start_values={"first x": 1e3},
+        logger=lambda *words: said.append(words),
+        debug_logging=True,
+    )
+    assert any("training data" in str(words[-1]) for words in said), said
 
 
 def test_files_are_not_overwritten_unasked(result, small, tmp_path):

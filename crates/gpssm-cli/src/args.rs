@@ -83,7 +83,7 @@ pub enum Command {
     Thin(ThinArgs),
     /// Distil all draws into one small sparse Gaussian process, for real-time use.
     Distil(DistilArgs),
-    /// Write a model as C sources for controllers, with symbols for CasADi.
+    /// Write a model for controllers and simulators: C sources with symbols for CasADi, ONNX, FMI 3.0.
     Export(ExportArgs),
     /// Linearize a model at a point: matrices, poles, gains and step responses with intervals.
     Linearize(LinearizeArgs),

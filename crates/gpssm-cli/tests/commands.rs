@@ -347,7 +347,7 @@ fn help_and_version_go_to_standard_output() {
     assert!(text(&alone.stderr).contains("First steps"));
 }
 
-/// A run becomes sources that a compiler takes, with scenarios, and so does a distilled file.
+/// A run becomes sources that a compiler takes, with scenarios, and so does a distilled file; it becomes an ONNX model and a unit.
 #[test]
 fn a_run_is_exported() {
     let folder = folder();
@@ -363,6 +363,11 @@ fn a_run_is_exported() {
     gpssm(path, "export small.json --to c -o again --precision float --filter particles --particles 30");
     let header = std::fs::read_to_string(path.join("again/small.h")).expect("a header");
     assert!(header.contains("typedef float small_real;") && header.contains("#define SMALL_PARTICLES 30"));
+    gpssm(path, "export small.json --to onnx -o other");
+    gpssm(path, "export small.json --to fmu -o other");
+    let unit = std::fs::read(path.join("other/small.fmu")).expect("a unit");
+    assert!(unit.starts_with(b"PK\x03\x04") && text(&unit).contains("modelName=\"small\""));
+    assert!(std::fs::read(path.join("other/small.onnx")).is_ok_and(|bytes| bytes.len() > 1000));
     let refused = run(path, &["export", "small.json", "--to", "c", "-o", "again"]);
     assert!(text(&refused.stderr).contains("exists"), "{}", text(&refused.stderr));
     let compiler = std::process::Command::new("make").arg("-C").arg(path.join("out")).arg("-s").output();

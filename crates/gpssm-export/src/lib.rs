@@ -2,17 +2,21 @@
 //!
 //! - [`Model`]: a distilled model as expressions, checked for what can be exported
 //! - [`c`]: C99 without dependencies or allocation, with symbols for CasADi
+//! - [`onnx`]: one step as an ONNX model; [`fmu`]: a unit for co-simulation, FMI 3.0
 //! - [`expressions()`]: a model as data for builders in other languages
 //! - [`expression`]: scalar expressions with their derivatives
 //!
 //! Nothing here samples, reads or writes files: an export is a list of names and bytes.
 
+mod archive;
 pub mod c;
 mod error;
 pub mod expression;
 mod expressions;
+pub mod fmu;
 mod kernel;
 mod model;
+pub mod onnx;
 mod sensor;
 
 pub use error::ExportError;

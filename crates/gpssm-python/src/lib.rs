@@ -42,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use crate::choose::choose;
     #[pymodule_export]
-    use crate::export::{export_c, export_expressions};
+    use crate::export::{export_c, export_expressions, export_fmu, export_onnx, fmu_sources};
     #[pymodule_export]
     use crate::future::{compare_futures, smooth_weights};
     #[pymodule_export]

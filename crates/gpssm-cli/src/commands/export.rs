@@ -1,10 +1,11 @@
 //! `gpssm export`: a model as sources that others compile.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use clap::{Args, ValueEnum};
 use gpssm::posterior::Distilled;
-use gpssm_export::{ExportError, File, Filter, Model, Options, Precision, c};
+use gpssm_export::{ExportError, File, Filter, Model, Options, Precision, c, fmu, onnx};
 
 use crate::commands::distil::{SizeArgs, say_losses};
 use crate::commands::fit::make_way_for_file;
@@ -16,6 +17,10 @@ use crate::fitted::{DrawArgs, Fitted};
 pub enum Format {
     /// C99 sources, with a second file for casadi.external.
     C,
+    /// One step with mean and variance as an ONNX model.
+    Onnx,
+    /// A functional mock-up unit for co-simulation (FMI 3.0), compiled if there is a C compiler.
+    Fmu,
 }
 
 /// Size of numbers.
@@ -44,6 +49,7 @@ pub enum Estimator {
   gpssm export run.zarr --to c -o controller               mean and variance of f, outputs, Jacobians, a filter, free runs
   gpssm export run.zarr --to c -o controller --scenarios 20   and 20 posterior functions for scenario control
   gpssm export small.json --to c -o controller             a model that gpssm distil wrote
+  gpssm export run.zarr --to fmu -o units                  a unit for Simulink, OpenModelica, FMPy, ...
   make -C controller casadi                                a library for casadi.external(\"f\", ...)
 
 The model is distilled first and judged as by gpssm distil. The header states names, ranges, losses and worst-case operations;
@@ -117,6 +123,14 @@ pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
     let model = Model::new(&distilled, &options)?;
     let files = match args.to {
         Format::C => c::export(&model)?,
+        Format::Onnx => vec![onnx::export(&model)?],
+        Format::Fmu => {
+            let binary = compiled(&fmu::sources(&model)?, &model.options.name);
+            if binary.is_none() {
+                eprintln!("warning: there is no C compiler (cc): the unit holds its sources only");
+            }
+            vec![fmu::unit(&model, &binary.into_iter().collect::<Vec<_>>())?]
+        }
     };
     write(&args.out, &files, args.overwrite)?;
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
@@ -151,6 +165,31 @@ fn distilled(args: &ExportArgs) -> Result<Distilled, Failure> {
     }
     say_losses(&distilled, &args.size);
     Ok(distilled)
+}
+
+/// Sources as a shared library for this machine, with the name of its platform in FMI; none without a compiler.
+fn compiled(sources: &[File], name: &str) -> Option<(String, Vec<u8>)> {
+    let folder = std::env::temp_dir().join(format!("gpssm-{name}-{}", std::process::id()));
+    let library = folder.join("library");
+    let make = || -> std::io::Result<Option<Vec<u8>>> {
+        std::fs::create_dir_all(&folder)?;
+        for file in sources {
+            std::fs::write(folder.join(&file.name), &file.bytes)?;
+        }
+        let mut compiler = Command::new("cc");
+        compiler.current_dir(&folder).args(["-std=c99", "-O2", "-fPIC", "-shared", "-o", "library"]);
+        let inputs = sources.iter().map(|file| &file.name).filter(|name| name.ends_with(".c"));
+        let made = compiler.args(inputs).arg("-lm").stderr(Stdio::null()).status()?;
+        if made.success() { std::fs::read(&library).map(Some) } else { Ok(None) }
+    };
+    let bytes = make().ok().flatten();
+    // What is left of it is of no use to anyone.
+    let _ = std::fs::remove_dir_all(&folder);
+    let system = match std::env::consts::OS {
+        "macos" => "darwin",
+        other => other,
+    };
+    bytes.map(|bytes| (format!("{}-{system}", std::env::consts::ARCH), bytes))
 }
 
 /// Letters, digits and underscores of the run's name.
