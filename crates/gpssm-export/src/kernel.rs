@@ -6,7 +6,7 @@ use gpssm::Kernel;
 use gpssm::formula::{Binary, Unary};
 use gpssm::kernel::{
     CONSTANT, Kind, LINEAR, MATERN12, MATERN32, MATERN52, NEURAL_NETWORK, PERIODIC, Part, RATIONAL_QUADRATIC,
-    SQUARED_EXPONENTIAL,
+    SQUARED_EXPONENTIAL, Side,
 };
 
 use crate::error::ExportError;
@@ -102,6 +102,9 @@ fn build(graph: &mut Graph, kernel: &Kernel, z: &[Id], u: &[Id]) -> Result<Slope
 }
 
 fn build_part(graph: &mut Graph, part: &Part, z: &[Id], u: &[Id]) -> Result<Slope, ExportError> {
+    if let Kind::Gate(side) = part.kind {
+        return Ok(gate(graph, side, &part.numbers, part.components[0], z, u));
+    }
     let Kind::BuiltIn(descriptor) = &part.kind else {
         let why = "it is a function of the program that made the run; fit with a kernel of the library";
         return Err(ExportError::refused(format!("the kernel '{}'", part.kind.title()), why));
@@ -272,6 +275,24 @@ fn neural_network(graph: &mut Graph, numbers: &[f64], at: &[usize], z: &[Id], u:
         gradient[c] = graph.multiply(outer, inner);
     }
     Slope { value: graph.scale(variance * FRAC_2_PI, angle), gradient }
+}
+
+/// s(z) s(u), s(z) = logistic((z_c - location) / width) after a change point, and with the other sign before it.
+fn gate(graph: &mut Graph, side: Side, numbers: &[f64], c: usize, z: &[Id], u: &[Id]) -> Slope {
+    let slope = if side == Side::Before { -1.0 } else { 1.0 } / numbers[1];
+    let open = |at: Id, graph: &mut Graph| {
+        let moved = graph.shift(at, -numbers[0]);
+        let scaled = graph.scale(slope, moved);
+        graph.unary(Unary::Logistic, scaled)
+    };
+    let (here, there) = (open(z[c], graph), open(u[c], graph));
+    let one = graph.number(1.0);
+    let closed = graph.subtract(one, here);
+    let product = graph.multiply(here, closed);
+    let own = graph.scale(slope, product);
+    let mut gradient = vec![graph.number(0.0); z.len()];
+    gradient[c] = graph.multiply(own, there);
+    Slope { value: graph.multiply(here, there), gradient }
 }
 
 /// sum_c variance_c z_c u_c.

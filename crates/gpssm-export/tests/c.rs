@@ -28,6 +28,7 @@ fn kernels() -> Vec<(&'static str, Kernel)> {
         ("constant", Kernel::constant(0.4)),
         ("sum", Kernel::Sum(vec![linear.clone(), Kernel::constant(0.4), periodic.clone()])),
         ("product", Kernel::Product(vec![linear, radial(Shape::Matern32), periodic])),
+        ("change point", Kernel::change_point(1, 0.3, 0.4, radial(Shape::Matern32), Kernel::constant(0.6))),
         ("odd", radial(Shape::Matern52).odd()),
     ]
 }
