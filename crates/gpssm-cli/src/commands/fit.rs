@@ -284,7 +284,10 @@ pub fn choose(
     Ok((config, choice))
 }
 
-/// The candidates with their scores, and which was chosen.
+/// Candidates that are listed.
+const SHOWN: usize = 6;
+
+/// The best candidates with their scores, and which was chosen.
 fn choice_in_words(choice: &Choice) -> String {
     let mut text = String::new();
     for note in &choice.notes {
@@ -292,7 +295,13 @@ fn choice_in_words(choice: &Choice) -> String {
     }
     let head = ["free runs over held-out parts of the training record", "CRPS", "RMSE", "in 90 %", ""];
     let mut table = Table::new(&head);
-    for (i, trial) in choice.trials.iter().enumerate() {
+    let mut ranked: Vec<usize> = (0..choice.trials.len()).collect();
+    let crps = |i: usize| choice.trials[i].crps.unwrap_or(f64::INFINITY);
+    ranked.sort_by(|&a, &b| crps(a).total_cmp(&crps(b)));
+    // The chosen one may not be the best, where a simpler one is about as good.
+    let (best, rest) = ranked.split_at(ranked.len().min(SHOWN));
+    let others = rest.iter().filter(|i| choice.chosen == Some(**i));
+    for (i, trial) in best.iter().chain(others).map(|&i| (i, &choice.trials[i])) {
         let mark = match choice.chosen {
             Some(chosen) if chosen == i => "<- chosen",
             _ if trial.again => "close",
@@ -307,14 +316,17 @@ fn choice_in_words(choice: &Choice) -> String {
     }
     if !choice.trials.is_empty() {
         text += &table.render();
+        if rest.iter().any(|i| choice.chosen != Some(*i)) {
+            text += &format!("the best of {}; ", choice.trials.len());
+        }
         let of = |name: &str, crps: Option<f64>| crps.map(|crps| format!("{name} {}", number(crps)));
         let beside = [of("best linear model", choice.linear_crps), of("constant", choice.constant_crps)];
         let beside: Vec<String> = beside.into_iter().flatten().collect();
         if !beside.is_empty() {
             text += &format!("CRPS of the {}\n", beside.join(", of a "));
         }
-        text += "(errors relative to the spread of the outputs; outputs as states: GP-NARX, the sensor is taken as exact; candidates \
-                 that came close were tried with more effort, and one of them was chosen)\n";
+        text += "(errors relative to the spread of the outputs; \"outputs as states\" is GP-NARX, without sensor noise; of candidates \
+                 that are about equal the simplest is chosen)\n";
     }
     text
 }
