@@ -20,7 +20,7 @@ struct Variable {
     description: String,
 }
 
-/// Sources of the shared library of a unit: the model, and `fmi3.c`. What they are compiled to goes into [`unit`].
+/// Sources of the shared library of a unit: the model, and `fmi3.c`. What they are compiled to goes into [`unit()`].
 pub fn sources(model: &Model) -> Result<Vec<File>, ExportError> {
     if model.sensor.moments.is_none() {
         let why = "its mean is not known; a unit has the mean of the outputs";
