@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use clap::{Args, Parser, Subcommand};
 use gpssm::sensor::family::FAMILIES;
 
+use crate::commands::check::CheckArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::distil::{DistilArgs, ThinArgs};
 use crate::commands::evaluate::EvaluateArgs;
@@ -20,6 +21,7 @@ use crate::commands::score::ScoreArgs;
 use crate::commands::shell::{CompletionsArgs, ManArgs};
 use crate::commands::simulate::SimulateArgs;
 use crate::failure::Failure;
+use crate::fitted::RecordArgs;
 
 /// Learn nonlinear dynamics from recorded inputs and outputs, with calibrated uncertainty.
 ///
@@ -77,6 +79,8 @@ pub enum Command {
     Score(ScoreArgs),
     /// Fit one record, simulate another, and compare the scores with baselines.
     Evaluate(Box<EvaluateArgs>),
+    /// Test residuals and free runs of a fitted model: whiteness, inputs, calibration, look of the record.
+    Check(CheckArgs),
     /// Rank several fitted models by how well they predict a record.
     Compare(CompareArgs),
     /// Choose a few representative draws and report the loss.
@@ -131,7 +135,7 @@ A fit ends when it has converged (--ess), when its time is up (--budget), or aft
 Ctrl-C ends the run after the current sweep and keeps every draw. A resumed run gives exactly the draws of an
 uninterrupted one.")]
 pub struct FitArgs {
-    /// A CSV file with a header, or a model file (.toml) that names one.
+    /// A CSV file with a header, a model file (.toml) that names one, or a run (.zarr) whose model and data are fitted again.
     #[arg(required_unless_present = "resume")]
     pub input: Option<PathBuf>,
     /// A model file for the CSV file.
@@ -290,8 +294,13 @@ fn sensor_help() -> String {
     format!("Sensor: {} [default: gaussian]", names.join(", "))
 }
 
+/// Whether this is a posterior store, whose configuration is a model file, too.
+pub fn is_store(path: &Path) -> bool {
+    path.join("zarr.json").is_file()
+}
+
 fn is_run_file(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml")) || is_store(path)
 }
 
 /// Arguments of `gpssm init`.
@@ -333,12 +342,18 @@ pub struct DemoArgs {
 /// Arguments of `gpssm summary`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Intervals are equal-tailed. R-hat is close to 1 when the chains agree. ESS is the effective sample size, \
-for the bulk of the distribution and for its tails."
+    after_help = "The verdict comes first: have the chains converged, is the model good (beside a constant and the best linear models), \
+are its predictions inside the data. It is made from the training record, or from the rows of a FILE that were not used in the \
+fit. Draws and rows are thinned so that it takes seconds; gpssm score uses all of them.
+
+Intervals are equal-tailed. R-hat is close to 1 when the chains agree. ESS is the effective sample size, for the bulk of the \
+distribution and for its tails."
 )]
 pub struct SummaryArgs {
     /// A posterior store.
     pub run: PathBuf,
+    /// A CSV file with rows that were not used in the fit, to judge the model by.
+    pub file: Option<PathBuf>,
     /// Probability of the intervals.
     #[arg(long, default_value_t = 0.9)]
     pub level: f64,
@@ -348,6 +363,9 @@ pub struct SummaryArgs {
     /// Print the result as JSON on standard output.
     #[arg(long)]
     pub json: bool,
+    /// Columns of the file.
+    #[command(flatten)]
+    pub record: RecordArgs,
 }
 
 /// Arguments of `gpssm report`.

@@ -11,9 +11,13 @@ use gpssm_io::table::{Clock, Columns, Data, read_header, read_record};
 
 use crate::failure::Failure;
 use crate::output::{Column, Output};
+use crate::verdict::resume;
 
 /// Probabilities of the quantiles in every table.
 pub const QUANTILES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
+
+/// Fewest draws of the longest chain that predictions are made from: fewer are the end of the warm-up.
+const FEWEST_DRAWS: usize = 4;
 
 /// Which draws are used.
 #[derive(Clone, Copy, Debug, Args)]
@@ -64,9 +68,18 @@ impl Fitted {
             return Err(Failure::input("--max-draws 0: at least one draw is needed"));
         }
         let run = LoadedRun::open(path)?;
-        let total: usize = run.chains.iter().map(|chain| chain.theta.len()).sum();
-        if total == 0 {
-            let message = format!("{}: no draws yet; go on with gpssm fit --resume {0}", path.display());
+        let longest = run.chains.iter().map(|chain| chain.theta.len()).max().unwrap_or(0);
+        if longest < FEWEST_DRAWS {
+            let what = if longest == 0 {
+                "no draws yet".to_owned()
+            } else {
+                format!("only {longest} draws of a chain")
+            };
+            let more = resume(&run);
+            let message = format!(
+                "{}: {what}, nothing that predictions could be made from; go on with {more}",
+                path.display()
+            );
             return Err(Failure::input(message));
         }
         let model = run.fitted(draws.max_draws)?;

@@ -1,64 +1,7 @@
-//! The program: options in, one command, an exit code out.
-
-mod args;
-mod commands;
-mod failure;
-mod fitted;
-mod journal;
-mod monitor;
-mod output;
-mod progress;
-mod signals;
-mod table;
-mod usage;
+//! The program: words in, an exit code out. All of it is in the library beside it.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use args::Command;
-use failure::Failure;
 
 fn main() -> ExitCode {
-    output::forgive_closed_pipes();
-    let cli = match usage::parse(std::env::args_os()) {
-        Ok(cli) => cli,
-        Err(code) => return code,
-    };
-    let stop = Arc::new(AtomicBool::new(false));
-    match signals::listen(&stop).and_then(|()| dispatch(&cli.command, &stop)) {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => {
-            eprintln!("error: {}", failure.line());
-            ExitCode::from(failure.code)
-        }
-    }
-}
-
-fn dispatch(command: &Command, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
-    match command {
-        Command::Fit(args) => commands::fit::run(args, stop),
-        Command::Init(args) => commands::init::run(args),
-        Command::Demo(args) => commands::demo::run(args, stop),
-        Command::Summary(args) => commands::summary::run(args),
-        Command::Report(args) => commands::report::run(args),
-        Command::Merge(args) => commands::merge::run(args),
-        Command::Predict(args) => commands::predict::run(args),
-        Command::Forecast(args) => commands::forecast::run(args),
-        Command::Simulate(args) => commands::simulate::run(args),
-        Command::Filter(args) => commands::filter::filter(args),
-        Command::Smooth(args) => commands::filter::smooth(args),
-        Command::Score(args) => commands::score::score(args),
-        Command::Evaluate(args) => commands::evaluate::run(args, stop),
-        Command::Compare(args) => commands::compare::run(args, stop),
-        Command::Thin(args) => commands::distil::thin(args),
-        Command::Sbc(args) => commands::sbc::run(args, stop),
-        Command::Reproduce { what } => commands::reproduce::run(what, stop),
-        Command::Distil(args) => commands::distil::distil(args),
-        Command::Export(args) => commands::export::run(args),
-        Command::Linearize(args) => commands::linearize::linearize(args),
-        Command::Equilibrium(args) => commands::linearize::equilibrium(args),
-        Command::Completions(args) => commands::shell::completions(args),
-        Command::Man(args) => commands::shell::man(args),
-    }
+    ExitCode::from(gpssm_cli::run(std::env::args_os()))
 }

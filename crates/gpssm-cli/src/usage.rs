@@ -1,7 +1,6 @@
 //! The command line: read with clap, refused in one line like all other bad input.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches};
@@ -10,7 +9,7 @@ use crate::args::Cli;
 use crate::failure::code;
 
 /// What was typed, or the exit code if there is nothing to do: help, version, or a mistake that was said.
-pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode> {
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, u8> {
     let words: Vec<OsString> = words.into_iter().collect();
     let parsed = command().try_get_matches_from(&words).and_then(|found| Cli::from_arg_matches(&found));
     parsed.map_err(|error| {
@@ -18,10 +17,10 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode>
         if !error.use_stderr() || help {
             // A pipe that was closed while help is printed says nothing new.
             let _ = error.print();
-            return if help { ExitCode::from(code::BAD_INPUT) } else { ExitCode::SUCCESS };
+            return if help { code::BAD_INPUT } else { 0 };
         }
         eprintln!("error: {}", one_line(&error.render().to_string(), &place(&words)));
-        ExitCode::from(code::BAD_INPUT)
+        code::BAD_INPUT
     })
 }
 

@@ -167,12 +167,109 @@ fn a_summary_is_a_table_or_json_and_can_be_strict() {
     for part in ["2 chains of 8 draws", "80 % from", "process_sd", "R-hat", "changed in"] {
         assert!(said.contains(part), "no {part} in: {said}");
     }
+    assert!(!said.contains(" 0 failed"), "what did not happen is not said: {said}");
     let json: Value = serde_json::from_str(&gpssm(path, "summary run.zarr --json")).expect("JSON");
+    assert_eq!(json["lights"]["lights"][0]["state"], "bad");
     let parameters = json["parameters"].as_array().expect("a list");
     assert!(parameters.iter().all(|parameter| parameter["mean"].is_f64()));
     // Eight draws after six sweeps of warm-up are something to warn about.
     assert!(!json["warnings"].as_array().expect("a list").is_empty());
     assert_eq!(run(path, &["summary", "run.zarr", "--strict"]).status.code(), Some(3));
+}
+
+/// The verdict stands first, and its commands are lines that can be typed.
+#[test]
+fn a_summary_begins_with_a_verdict_and_commands() {
+    let folder = folder();
+    let path = folder.path();
+    let said = gpssm(path, "summary run.zarr");
+    let place = |part: &str| said.find(part).unwrap_or_else(|| panic!("no {part} in: {said}"));
+    let parts = [
+        "The chains have not converged",
+        "[bad] Have the chains",
+        "] Is the model good?",
+        "] Are its predictions",
+    ];
+    let places = parts.map(place);
+    assert!(places.is_sorted() && places[3] < place("process_sd"), "{said}");
+    assert!(said.contains("-> Continue with: gpssm fit --resume run.zarr --ess"), "{said}");
+    for model in ["model ", "constant", "ARX by BIC", "linear state space"] {
+        assert!(said.lines().any(|line| line.starts_with(model)), "no {model} in: {said}");
+    }
+    assert!(said.contains("Predictions of all 30 training rows"), "{said}");
+    let said = gpssm(path, "summary run.zarr new.csv");
+    assert!(said.contains("Predictions of all 12 rows of new.csv"), "{said}");
+    // The model and the data of a run are fitted again, as the verdict may recommend.
+    gpssm(path, "fit run.zarr --set sampler.start.restarts=2 --chains 1 -o again.zarr -q");
+    assert!(gpssm(path, "summary again.zarr").contains("[unknown] Have the chains converged?"));
+}
+
+/// The exit code says whether all tests passed.
+#[test]
+fn checks_are_a_table_a_page_and_an_exit_code() {
+    let folder = folder();
+    let path = folder.path();
+    let line =
+        ["check", "run.zarr", "--paths", "100", "--horizons", "1,2", "--statistics", "mean,sd", "--json"];
+    let output = run(path, &line);
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let passed = json["passed"].as_bool().expect("a flag");
+    assert_eq!(output.status.code(), Some(if passed { 0 } else { 3 }), "{}", text(&output.stderr));
+    let check = &json["check"];
+    let length = |key: &str| check[key].as_array().expect("a list").len();
+    // White, calibrated, one input; two statistics.
+    assert_eq!(
+        (length("tests"), length("residuals"), length("replicated"), length("horizons")),
+        (5, 1, 2, 2)
+    );
+    assert!(length("informed") > 3 && length("influence") + length("left_out") > 0);
+    let html = std::fs::read_to_string(path.join("run.check.html")).expect("a page");
+    assert!(html.matches("<figure>").count() == 3 && !html.contains("NaN"));
+    let said = run(path, &["check", "run.zarr", "new.csv", "--paths", "100", "-o", "new.html"]);
+    let words = text(&said.stdout);
+    assert!(words.contains("residuals are white") && words.contains("What the data said"), "{words}");
+    assert!(!words.contains("Rows that the estimates hang on"), "only the training record has them: {words}");
+}
+
+/// Every model and the linear ones, in a table and on a page.
+#[test]
+fn free_runs_of_several_models_are_compared() {
+    let folder = folder();
+    let path = folder.path();
+    copy(&path.join("run.zarr"), &path.join("twin.zarr"));
+    let said = gpssm(path, "compare run.zarr twin.zarr new.csv --plot --paths 40");
+    let first = |name: &str| {
+        let line = said.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_whitespace().skip(1).collect::<Vec<_>>())
+    };
+    assert!(
+        first("run.zarr").is_some_and(|row| row.len() == 4) && first("run.zarr") == first("twin.zarr"),
+        "{said}"
+    );
+    assert!(first("linear state space").is_some() && first("ARX by free runs").is_some(), "{said}");
+    let html = std::fs::read_to_string(path.join("compare.html")).expect("a page");
+    assert!(html.contains("90 % of run.zarr") && html.contains("twin.zarr:") && !html.contains("NaN"));
+    // Both see the record in the same rows, so their densities are of the same numbers, too.
+    assert!(gpssm(path, "compare run.zarr twin.zarr new.csv").contains("log score of a row"));
+}
+
+/// A store that stopped in the warm-up has nothing to predict with, and no command pretends that it has.
+#[test]
+fn a_run_without_draws_is_refused_in_one_line_and_summarised_as_unknown() {
+    let folder = folder_with_data(30);
+    let path = folder.path();
+    let fit = ["fit", "data.csv", "--y", "y", "--u", "u", "--time", "t", "--states", "1", "-o", "run.zarr"];
+    let budget = ["--budget", "0.001s", "--chains", "2", "--tune", "5000"];
+    assert_ne!(run(path, &[&fit[..], &budget].concat()).status.code(), Some(0));
+    for line in ["score run.zarr data.csv", "check run.zarr", "forecast run.zarr --inputs data.csv"] {
+        let output = run(path, &words(line).iter().map(String::as_str).collect::<Vec<_>>());
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{line}: {said}");
+        assert!(said.contains("no draws yet") && said.contains("gpssm fit --resume run.zarr"), "{said}");
+        assert!(output.stdout.is_empty());
+    }
+    let said = gpssm(path, "summary run.zarr");
+    assert!(said.contains("This run has no draws yet") && said.matches("[unknown]").count() == 3, "{said}");
 }
 
 #[test]
@@ -182,6 +279,9 @@ fn a_report_is_one_html_file() {
     let html = std::fs::read_to_string(folder.path().join("report.html")).expect("a report");
     assert!(html.trim_start().to_lowercase().starts_with("<!doctype html>"));
     assert!(html.contains("<svg") && html.trim_end().ends_with("</html>"));
+    let place = |part: &str| html.find(part).unwrap_or_else(|| panic!("no {part}"));
+    assert!(place("class=\"verdict\"") < place("Have the chains converged?"));
+    assert!(place("Have the chains converged?") < place("<nav"));
     // Opens offline.
     for reference in ["src=\"http", "href=\"http", "@import"] {
         assert!(!html.contains(reference), "{reference}");

@@ -127,7 +127,7 @@ fn a_run_until_it_is_good_ends_with_the_same_bytes_after_kills_and_budgets() {
         assert!(differences.is_empty(), "{other}: {differences:?}");
     }
     let said = succeed(path, &["summary", "unbroken.zarr", "--strict"]);
-    assert!(said.contains("Converged: all 21 quantities"), "{said}");
+    assert!(said.contains("[good] Have the chains converged?\n    Yes: all 21 quantities"), "{said}");
     let said = succeed(path, &["summary", "unbroken.zarr", "--json"]);
     assert!(said.contains("\"converged\": true"), "{said}");
 }

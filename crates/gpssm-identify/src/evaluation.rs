@@ -9,6 +9,7 @@ use crate::baseline::{Baseline, Task, baselines};
 use crate::fitted::FittedModel;
 use crate::free_run::{FreeRunOptions, PhaseRun, Start};
 use crate::marginal::Errors;
+use crate::pooled::{Part, pooled};
 use crate::score::{Scores, band_log_scores, baseline_scores, ensemble_scores};
 
 /// What is scored.
@@ -205,6 +206,35 @@ impl FittedModel {
             report.add(&baseline, outputs.as_deref(), sequence, n_init, levels)?;
         }
         Ok((report, run))
+    }
+
+    /// The reports of several sequences as one.
+    pub fn together(
+        &self,
+        options: &ScoreOptions,
+        reports: &[ScoreReport],
+        sequences: &[Sequence],
+    ) -> ScoreReport {
+        if let [only] = reports {
+            return only.clone();
+        }
+        // Predictions ahead are made for the rows of the model.
+        let seen: Vec<Sequence> = match options.task {
+            ScoreTask::Simulation => sequences.to_vec(),
+            ScoreTask::Ahead(_) => sequences.iter().filter_map(|sequence| self.rows(sequence).ok()).collect(),
+        };
+        let from = |sequence: &Sequence| {
+            let n = self.n_init(options, sequence.n_rows());
+            match options.task {
+                ScoreTask::Simulation => n,
+                ScoreTask::Ahead(k) => n.div_ceil(self.layout.every).max(k),
+            }
+        };
+        let parts = reports.iter().zip(&seen).zip(sequences);
+        let parts: Vec<Part> = parts
+            .map(|((report, sequence), measured)| Part { report, sequence, from: from(measured) })
+            .collect();
+        pooled(&parts)
     }
 
     /// What each phase says of its rows (several values each), in the order of the rows.

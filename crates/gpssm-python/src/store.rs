@@ -183,6 +183,7 @@ pub(crate) fn report(
                 ..Names::default()
             },
             verdict: Some(&found.verdict),
+            lights: None,
             warnings: found.warnings.iter().map(ToString::to_string).collect(),
             facts,
             configuration: Some(&configuration),

@@ -180,6 +180,7 @@ fn run(case: &Case, folder: &Path) -> Result<(), AnyError> {
         chains: &chains,
         names: case.names.clone(),
         verdict: None,
+        lights: None,
         warnings: vec!["This is a preview: 100 draws are too few for conclusions.".into()],
         facts: vec![("seed".into(), "1".into()), ("particles".into(), settings.particles.to_string())],
         configuration: Some("[model]\nstates = 1\n"),

@@ -2,7 +2,7 @@
 
 use crate::chart::escape;
 use crate::chart::style::{DARK, LIGHT};
-use crate::content::{Block, Contents, Section};
+use crate::content::{Block, Contents, Lights, Section};
 
 const STYLE: &str = "\
 :root{color-scheme:light dark}\
@@ -16,6 +16,11 @@ a{color:#00588a}\
 .head p{margin:.6rem 0}\
 .warn{border-left:4px solid #d55e00;background:#fdf1e8;padding:.5rem 1rem;margin:.8rem 0}\
 .warn p{margin:.3rem 0}\
+.verdict{font-size:1.08rem;font-weight:600}\
+ul.lights{list-style:none;padding:0;margin:.8rem 0}ul.lights li{border-left:6px solid #888;padding:.1rem 0 .1rem .8rem;margin:.7rem 0}\
+ul.lights .good{border-color:#00734f}ul.lights .fair{border-color:#c98a00}ul.lights .bad{border-color:#b31b00}\
+ul.lights li{color:inherit;font-weight:400}.state{font-size:.8rem;border:1px solid currentColor;border-radius:3px;padding:0 .35rem}\
+.next{font-family:ui-monospace,Menlo,Consolas,'Liberation Mono',monospace;font-size:.85rem}\
 ul.checks{list-style:none;padding:0;margin:.6rem 0}ul.checks li{padding-left:1.6rem;text-indent:-1.6rem;margin:.2rem 0}\
 .mark{display:inline-block;width:1.6rem;text-indent:0;font-weight:700}.good{color:#00734f}.bad{color:#b34700}\
 figure{margin:1.6rem 0;break-inside:avoid}\
@@ -39,9 +44,23 @@ body{color:#e3e3e3;background:#17191c}h2{border-color:#3a3d42}a{color:#7cc4ff}\
 figcaption,caption{color:#b5b5b5}th,td{border-color:#33363b}dt{color:#aaa}pre{background:#22252a}\
 .good{color:#4ed0a5}.bad,tr.marked td:first-child::before{color:#ff9a55}";
 
+/// Rules of what the script adds.
+const LIVE: &str = "\
+.live figure{position:relative}.tools{position:absolute;right:0;top:-1.5rem;opacity:.25}figure:hover>.tools,.tools:focus-within{opacity:1}\
+.tools button{font:13px/1.3 system-ui,sans-serif;color:inherit;background:none;border:1px solid #999;border-radius:4px;\
+padding:.05rem .5rem;margin-left:.3rem;cursor:pointer}\
+.live svg.fig svg path{vector-effect:non-scaling-stroke}.live svg.fig svg[data-x]{cursor:crosshair}\
+.live g.key[role]{cursor:pointer}g.key[aria-pressed=false]{opacity:.3}\
+svg.fig rect.pick{fill:#0072b2;fill-opacity:.15;stroke:none}svg.fig line.cross{stroke:#888;stroke-width:1;vector-effect:non-scaling-stroke;pointer-events:none}\
+.tip{display:none;position:fixed;pointer-events:none;font:12px/1.4 system-ui,sans-serif;background:#fffe;color:#111;\
+border:1px solid #999;border-radius:4px;padding:.2rem .5rem;white-space:nowrap}";
+
+/// Zoom, pan, values under the pointer; the page is complete without it.
+const SCRIPT: &str = include_str!("page.js");
+
 const PRINT: &str = "\
 @page{margin:16mm 14mm}\
-body{max-width:none;padding:0;font-size:10.5pt}nav{display:none}h2{break-after:avoid}\
+body{max-width:none;padding:0;font-size:10.5pt}nav,.tools,.tip{display:none}h2{break-after:avoid}\
 .head,.warn,tr,.lead{break-inside:avoid}a{color:inherit;text-decoration:none}\
 details>*{display:block}details::details-content{content-visibility:visible;display:block;block-size:auto}.scroll{overflow:visible}";
 
@@ -51,7 +70,7 @@ pub fn page(contents: &Contents) -> String {
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n\
-         <style>{STYLE}{LIGHT}@media screen and (prefers-color-scheme:dark){{{DARK_PAGE}{DARK}}}\
+         <style>{STYLE}{LIGHT}{LIVE}@media screen and (prefers-color-scheme:dark){{{DARK_PAGE}{DARK}}}\
          @media print{{{PRINT}}}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
     );
     headline(contents, &mut out);
@@ -61,12 +80,15 @@ pub fn page(contents: &Contents) -> String {
     }
     out.push_str("</nav>\n");
     contents.sections.iter().for_each(|section| write_section(section, &mut out));
-    out.push_str("</body>\n</html>\n");
+    out.push_str(&format!("<script>{SCRIPT}</script>\n</body>\n</html>\n"));
     out
 }
 
 fn headline(contents: &Contents, out: &mut String) {
     out.push_str("<div class=\"head\">\n");
+    if let Some(lights) = &contents.lights {
+        verdict(lights, out);
+    }
     if !contents.warnings.is_empty() {
         out.push_str("<div class=\"warn\">");
         for warning in &contents.warnings {
@@ -75,13 +97,18 @@ fn headline(contents: &Contents, out: &mut String) {
         out.push_str("</div>\n");
     }
     if !contents.checks.is_empty() {
-        out.push_str("<ul class=\"checks\">");
+        let good = contents.checks.iter().filter(|check| check.good).count();
+        let summary = format!("{good} of {} checks passed", contents.checks.len());
+        out.push_str(&format!(
+            "<details{}><summary>{summary}</summary><ul class=\"checks\">",
+            if contents.lights.is_none() { " open" } else { "" }
+        ));
         for check in &contents.checks {
             let (class, mark) = if check.good { ("good", "✓") } else { ("bad", "!") };
             let text = escape(&check.text);
             out.push_str(&format!("<li><span class=\"mark {class}\">{mark}</span>{text}</li>"));
         }
-        out.push_str("</ul>\n");
+        out.push_str("</ul></details>\n");
     }
     for sentence in &contents.summary {
         out.push_str(&format!("<p>{}</p>\n", escape(sentence)));
@@ -94,6 +121,29 @@ fn headline(contents: &Contents, out: &mut String) {
         out.push_str("</dl>\n");
     }
     out.push_str("</div>\n");
+}
+
+/// The verdict stands first: a paragraph, three lights, and scores on demand.
+fn verdict(lights: &Lights, out: &mut String) {
+    out.push_str(&format!("<p class=\"verdict\">{}</p>\n<ul class=\"lights\">", escape(&lights.paragraph)));
+    for light in &lights.lights {
+        let (question, finding, next) =
+            (escape(&light.question), escape(&light.finding), escape(&light.next));
+        out.push_str(&format!(
+            "<li class=\"{0}\"><strong>{question}</strong> <span class=\"state\">{0}</span><div>{finding}</div>",
+            light.state
+        ));
+        if !(light.state == "good" && light.next == "Nothing.") {
+            out.push_str(&format!("<div class=\"next\">Next: {next}</div>"));
+        }
+        out.push_str("</li>");
+    }
+    out.push_str("</ul>\n");
+    let (header, rows, caption) = &lights.scores;
+    if !rows.is_empty() {
+        let rows = rows.iter().map(|row| (false, row.clone())).collect();
+        write_block(&Block::Table { header: header.clone(), rows, caption: caption.clone() }, out);
+    }
 }
 
 fn write_section(section: &Section, out: &mut String) {

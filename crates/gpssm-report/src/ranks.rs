@@ -117,6 +117,7 @@ pub fn rank_page(input: &RankPage, all: &[RankSeries]) -> String {
     page::page(&Contents {
         title: input.title.to_owned(),
         summary: input.summary.clone(),
+        lights: None,
         warnings: input.warnings.clone(),
         checks: vec![Check { good: uneven == 0, text }],
         facts: input.facts.clone(),

@@ -1,6 +1,8 @@
 //! `gpssm compare`: fitted models ranked by how well they predict the next row.
 
-use std::path::PathBuf;
+mod free_runs;
+
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,7 +29,8 @@ pub enum Method {
 /// Arguments of `gpssm compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  gpssm compare a.zarr b.zarr --record-file new.csv     on a new record
+  gpssm compare a.zarr b.zarr new.csv                   on a new record
+  gpssm compare a.zarr b.zarr new.csv --plot            free runs of all models and linear ones over it, as figures
   gpssm compare a.zarr b.zarr --method lfo              on the training record, its future left out
 
 Models are ranked by the mean of log p(y_t | all rows before t): how well each predicts the next row. A difference below two standard \
@@ -38,11 +41,17 @@ weights become unreliable (Pareto k above 0.7, less for few functions), it fits 
 those of the runs.")]
 pub struct CompareArgs {
     /// A CSV file with outputs and inputs, preferably not used in the fits.
-    #[arg(long, value_name = "FILE", required_unless_present = "method")]
+    #[arg(long, value_name = "FILE")]
     pub record_file: Option<PathBuf>,
-    /// Posterior stores.
+    /// Posterior stores; a CSV file among them is the record.
     #[arg(required = true, num_args = 1..)]
     pub runs: Vec<PathBuf>,
+    /// Compare free runs, and write a page of figures with all models, ARX and the best linear state-space model.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "compare.html", conflicts_with = "method")]
+    pub plot: Option<PathBuf>,
+    /// Number of simulated paths of a free run.
+    #[arg(long, default_value_t = 500)]
+    pub paths: usize,
     /// How models are scored [default: record].
     #[arg(long, value_enum)]
     pub method: Option<Method>,
@@ -69,16 +78,36 @@ pub struct CompareArgs {
 
 /// Runs `gpssm compare`; the exit code.
 pub fn run(args: &CompareArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
+    let (files, runs): (Vec<&PathBuf>, Vec<&PathBuf>) = args.runs.iter().partition(|path| path.is_file());
+    let record = match (&args.record_file, &files[..]) {
+        (given, []) => given.as_deref(),
+        (None, [file]) => Some(file.as_path()),
+        (_, [first, ..]) => {
+            let advice = "give one record, and posterior stores beside it";
+            return Err(Failure::input(format!("{}: {advice}", first.display())));
+        }
+    };
     let fitted: Vec<Fitted> =
-        args.runs.iter().map(|run| Fitted::open(run, args.draws)).collect::<Result<_, _>>()?;
-    let names: Vec<String> = args.runs.iter().map(|run| run.display().to_string()).collect();
-    match args.method.unwrap_or(Method::Record) {
-        Method::Record => on_record(args, &fitted, &names),
-        Method::Lfo => futures(args, &fitted, &names, stop),
+        runs.iter().map(|run| Fitted::open(run, args.draws)).collect::<Result<_, _>>()?;
+    let names: Vec<String> = runs.iter().map(|run| run.display().to_string()).collect();
+    match (args.method.unwrap_or(Method::Record), &args.plot) {
+        (Method::Record, Some(out)) => free_runs::run(args, record, out, &fitted, &names, stop),
+        (Method::Record, None) => on_record(args, record, &fitted, &names),
+        (Method::Lfo, _) => futures(args, record, &fitted, &names, stop),
     }
 }
 
-fn on_record(args: &CompareArgs, fitted: &[Fitted], names: &[String]) -> Result<u8, Failure> {
+/// The record, or what to do about it.
+fn needed(record: Option<&Path>) -> Result<&Path, Failure> {
+    record.ok_or_else(|| Failure::input("no record to compare on: give a CSV file beside the runs"))
+}
+
+fn on_record(
+    args: &CompareArgs,
+    record: Option<&Path>,
+    fitted: &[Fitted],
+    names: &[String],
+) -> Result<u8, Failure> {
     let Some(first) = fitted.first() else { return Err(Failure::input("no run to compare")) };
     for (option, given) in
         [("--draws-of-fit", args.draws_of_fit.is_some()), ("--functions", args.functions.is_some())]
@@ -87,9 +116,14 @@ fn on_record(args: &CompareArgs, fitted: &[Fitted], names: &[String]) -> Result<
             return Err(Failure::input(format!("{option}: only for --method lfo")));
         }
     }
-    let Some(file) = &args.record_file else {
-        return Err(Failure::input("--method record: give the record with --record-file"));
-    };
+    let file = needed(record)?;
+    if let Some(other) = fitted.iter().position(|other| other.model.layout != first.model.layout) {
+        return Err(Failure::input(format!(
+            "{} and {} see a record in different rows (past inputs, delay or thinning), so their log scores are not of the same \
+             numbers; compare their free runs with --plot",
+            names[0], names[other]
+        )));
+    }
     let data = first.record(file, &args.record)?;
     let sequence = single(&data)?;
     let models: Vec<_> =
@@ -115,13 +149,14 @@ fn on_record(args: &CompareArgs, fitted: &[Fitted], names: &[String]) -> Result<
 
 fn futures(
     args: &CompareArgs,
+    record: Option<&Path>,
     fitted: &[Fitted],
     names: &[String],
     stop: &Arc<AtomicBool>,
 ) -> Result<u8, Failure> {
-    if let Some(file) = &args.record_file {
-        let message = "--method lfo scores the training record, without --record-file";
-        return Err(Failure::input(format!("--record-file {}: {message}", file.display())));
+    if let Some(file) = record {
+        let message = "--method lfo scores the training record, without --record-file or another CSV file";
+        return Err(Failure::input(format!("{}: {message}", file.display())));
     }
     if let Some(twice) = (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
         return Err(Failure::input(format!("{}: the same run twice", names[twice])));

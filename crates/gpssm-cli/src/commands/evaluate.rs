@@ -260,7 +260,7 @@ pub fn evaluate(
         }
     }
     drop(progress);
-    let report = score::together(&fitted, &options, &reports, sequences, &n_init);
+    let report = fitted.model.together(&options, &reports, sequences);
     if !quiet {
         warn(&report.warnings);
     }

@@ -17,7 +17,7 @@ use gpssm_io::speed::seconds_per_sweep;
 use gpssm_io::store::StoredRun;
 use gpssm_io::table::{Data, read_record};
 
-use crate::args::{FitArgs, Verbosity};
+use crate::args::{FitArgs, Verbosity, is_store};
 use crate::commands::{dry_run, summary};
 use crate::failure::{Failure, code};
 use crate::fitted::say_notes;
@@ -27,6 +27,7 @@ use crate::output::check_folder;
 use crate::progress::steps;
 use crate::signals::Finishing;
 use crate::table::{Table, number, number_or_dash};
+use crate::verdict::verdict;
 
 /// Runs the command; the exit code.
 pub fn run(args: &FitArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
@@ -146,9 +147,11 @@ pub fn go(fit: Fit, verbosity: Verbosity, stop: &Arc<AtomicBool>) -> Result<u8, 
     }
     let found = assess(&loaded.problem, &loaded.settings, &loaded.chains, 0.9);
     if verbosity.json {
-        println!("{:#}", summary::as_json(&loaded, &found));
+        let lights = verdict(&loaded, &found, None, true)?;
+        println!("{:#}", summary::as_json(&loaded, &found, &lights));
     } else if !verbosity.quiet {
-        print!("{}", summary::as_text(&loaded, &found, 0.9));
+        let lights = verdict(&loaded, &found, None, false)?;
+        print!("{}", summary::as_text(&loaded, &found, &lights, 0.9));
         let why = if ended == Ended::Budget { "The budget ended. " } else { "" };
         println!("\n{why}{0} in {1}. Figures: gpssm report {0}", path.display(), clock(seconds));
     }
@@ -334,6 +337,10 @@ fn choice_in_words(choice: &Choice) -> String {
 /// Run file, then options, then `--set`: all through one schema.
 fn run_file(args: &FitArgs) -> Result<RunFile, Failure> {
     let mut file = match args.model_file()? {
+        Some(path) if is_store(path) => {
+            let name = path.display().to_string();
+            RunFile::parse(StoredRun::open(path)?.configuration(), &name)?
+        }
         Some(path) => RunFile::open(path)?,
         None => RunFile::new(),
     };

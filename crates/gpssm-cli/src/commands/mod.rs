@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub mod check;
 pub mod compare;
 pub mod demo;
 pub mod distil;

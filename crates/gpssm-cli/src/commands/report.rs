@@ -6,12 +6,13 @@ use gpssm::convergence::assess;
 use gpssm_io::fit::LoadedRun;
 use gpssm_io::table::Clock;
 use gpssm_report::chart::TimeTicks;
-use gpssm_report::{Names, ReportInput};
+use gpssm_report::{Light, Lights, Names, ReportInput};
 
 use crate::args::ReportArgs;
 use crate::commands::summary;
 use crate::failure::Failure;
 use crate::output::check_file;
+use crate::verdict::verdict;
 
 /// Runs the command; the exit code.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
@@ -38,13 +39,36 @@ pub fn time_label(clock: &Clock, times: &[Vec<f64>]) -> String {
 
 /// Where an axis of times has its ticks.
 pub fn time_ticks(clock: &Clock) -> TimeTicks {
-    let clock = clock.clone();
-    TimeTicks::new(move |low, high, wanted| clock.ticks(low, high, wanted))
+    let (finder, clock) = (clock.clone(), clock.clone());
+    let ticks = TimeTicks::new(move |low, high, wanted| finder.ticks(low, high, wanted));
+    match clock.has_dates() {
+        true => ticks.with_seconds(move |time| clock.civil_seconds(time)),
+        false => ticks,
+    }
+}
+
+/// The verdict for the page.
+fn report_lights(lights: &gpssm_identify::Lights) -> Lights {
+    Lights {
+        paragraph: lights.paragraph.clone(),
+        lights: lights
+            .lights
+            .iter()
+            .map(|light| Light {
+                state: light.state.word(),
+                question: light.question.clone(),
+                finding: light.finding.clone(),
+                next: light.next.clone(),
+            })
+            .collect(),
+        scores: lights.table(),
+    }
 }
 
 /// Writes the report of a run.
 pub fn write(run: &LoadedRun, out: &Path) -> Result<(), Failure> {
     let found = assess(&run.problem, &run.settings, &run.chains, 0.9);
+    let lights = verdict(run, &found, None, false)?;
     let model = run.problem.model();
     let settings = &run.settings;
     let clock = run.clock();
@@ -62,7 +86,8 @@ pub fn write(run: &LoadedRun, out: &Path) -> Result<(), Failure> {
             times: run.time.clone(),
         },
         verdict: Some(&found.verdict),
-        warnings: summary::warnings(run, &found),
+        lights: Some(report_lights(&lights)),
+        warnings: summary::warnings_beside_lights(run, &found),
         facts: vec![
             ("Run".into(), run.describe()),
             ("Sampler".into(), format!("{} warm-up sweeps, {} particles", settings.tune, settings.particles)),

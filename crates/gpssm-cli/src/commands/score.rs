@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use gpssm::Sequence;
 use gpssm::posterior::OnlineOptions;
-use gpssm_identify::pooled::Part;
 use gpssm_identify::score::Scores;
-use gpssm_identify::{Calibration, ScoreOptions, ScoreReport, ScoreTask, pooled};
+use gpssm_identify::{Calibration, ScoreOptions, ScoreReport, ScoreTask};
 use gpssm_io::table::Data;
 use serde_json::json;
 
@@ -84,7 +83,7 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
         reports.push(fitted.model.score(sequence, &options, &tell)?);
     }
     drop(progress);
-    let report = together(&fitted, &options, &reports, sequences, &n_init);
+    let report = fitted.model.together(&options, &reports, sequences);
     warn(&report.warnings);
     let calibration = if args.raw { Calibration::default() } else { fitted.model.calibration };
     if args.json {
@@ -117,35 +116,6 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
     print!("{}", table(&report, &data.outputs));
     print!("{}", by_sequence(&data.sequence_labels, &reports, &data.outputs));
     Ok(0)
-}
-
-/// One report of all sequences.
-pub fn together(
-    fitted: &Fitted,
-    options: &ScoreOptions,
-    reports: &[ScoreReport],
-    sequences: &[Sequence],
-    n_init: &[usize],
-) -> ScoreReport {
-    if let [only] = reports {
-        return only.clone();
-    }
-    // Predictions ahead are made for the rows of the model.
-    let seen: Vec<Sequence> = match options.task {
-        ScoreTask::Simulation => sequences.to_vec(),
-        ScoreTask::Ahead(_) => sequences.iter().filter_map(|s| fitted.model.rows(s).ok()).collect(),
-    };
-    let from = |n: usize| match options.task {
-        ScoreTask::Simulation => n,
-        ScoreTask::Ahead(k) => n.div_ceil(fitted.model.layout.every).max(k),
-    };
-    let parts: Vec<Part> = reports
-        .iter()
-        .zip(&seen)
-        .zip(n_init)
-        .map(|((report, sequence), n)| Part { report, sequence, from: from(*n) })
-        .collect();
-    pooled(&parts)
 }
 
 /// The model on each sequence, where there are several.

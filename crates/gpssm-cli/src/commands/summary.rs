@@ -1,13 +1,17 @@
 //! `gpssm summary`: what was learned, and whether to trust it.
 
-use gpssm::convergence::{Assessment, Judged, R_HAT_LIMIT, Wording, assess};
+use gpssm::convergence::{Assessment, Judged, R_HAT_LIMIT, Warning, Wording, assess};
 use gpssm::diagnostics::Summary;
+use gpssm::mcmc::SweepInfo;
+use gpssm_identify::Lights;
 use gpssm_io::fit::LoadedRun;
 use serde_json::{Value, json};
 
 use crate::args::SummaryArgs;
 use crate::failure::{Failure, code};
+use crate::fitted::{DrawArgs, Fitted};
 use crate::table::{Table, number_or_dash};
+use crate::verdict::{self, resume, verdict};
 
 /// Runs the command; the exit code.
 pub fn run(args: &SummaryArgs) -> Result<u8, Failure> {
@@ -16,21 +20,24 @@ pub fn run(args: &SummaryArgs) -> Result<u8, Failure> {
     }
     let run = LoadedRun::open(&args.run)?;
     let found = assess(&run.problem, &run.settings, &run.chains, args.level);
+    let fitted = args.file.as_ref().map(|_| Fitted::open(&args.run, DrawArgs { max_draws: 1, seed: 1 }));
+    let held_out = match (&args.file, fitted.transpose()?) {
+        (Some(file), Some(fitted)) => Some(fitted.measured(file, &args.record)?),
+        _ => None,
+    };
+    let held_out = held_out.as_ref().map(|data| (&data.record, data.source.as_str()));
+    let lights = verdict(&run, &found, held_out, args.json)?;
     if args.json {
-        println!("{:#}", as_json(&run, &found));
+        println!("{:#}", as_json(&run, &found, &lights));
     } else {
-        print!("{}", as_text(&run, &found, args.level));
+        print!("{}", as_text(&run, &found, &lights, args.level));
     }
     Ok(if args.strict && !found.warnings.is_empty() { code::WARNED } else { 0 })
 }
 
 /// The words of this program for the rows of a run and for going on with it.
-fn with_wording<T>(run: &LoadedRun, tell: impl FnOnce(&Wording) -> T) -> T {
-    let more = match run.settings.draws {
-        Some(_) => format!("--ess {}", run.settings.ess),
-        None => "--budget 10m".to_owned(),
-    };
-    let resume = format!("gpssm fit --resume {} {more}", run.path.display());
+pub fn with_wording<T>(run: &LoadedRun, tell: impl FnOnce(&Wording) -> T) -> T {
+    let resume = resume(run);
     let clock = run.clock();
     let clock = |time: f64| clock.text(time);
     tell(&Wording { time: &run.time, clock: &clock, sequences: &run.sequence_labels, resume: &resume })
@@ -41,9 +48,15 @@ pub fn warnings(run: &LoadedRun, found: &Assessment) -> Vec<String> {
     with_wording(run, |wording| found.warnings.iter().map(|warning| warning.describe(wording)).collect())
 }
 
+/// Warnings that the three lights do not say already.
+pub fn warnings_beside_lights(run: &LoadedRun, found: &Assessment) -> Vec<String> {
+    let said = found.warnings.iter().filter(|warning| !is_in_lights(warning));
+    with_wording(run, |wording| said.map(|warning| warning.describe(wording)).collect())
+}
+
 /// The summary as people read it.
-pub fn as_text(run: &LoadedRun, found: &Assessment, level: f64) -> String {
-    let mut text = format!("{}\n\n", run.describe());
+pub fn as_text(run: &LoadedRun, found: &Assessment, lights: &Lights, level: f64) -> String {
+    let mut text = format!("{}\n\n{}\n", run.describe(), verdict::text(lights));
     let percent = format!("{:.0} %", 100.0 * level);
     let head = ["", "mean", "sd", &format!("{percent} from"), "to", "ESS bulk", "ESS tail", "R-hat"];
     let mut table = Table::new(&head);
@@ -63,40 +76,47 @@ pub fn as_text(run: &LoadedRun, found: &Assessment, level: f64) -> String {
         let rates = &sequence.update_rate;
         let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
         let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-        let worst = sequence.r_hat.iter().flatten().copied().fold(1.0, f64::max);
-        let ess = sequence.ess_bulk.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+        let worst = sequence.r_hat.iter().flatten().copied().reduce(f64::max);
+        let ess = sequence.ess_bulk.iter().flatten().copied().reduce(f64::min);
         text += &format!(
-            "States{which}: changed in {:.0} % of the sweeps (minimum {:.0} %), worst R-hat {worst:.2}, smallest ESS {}\n",
+            "States{which}: changed in {:.0} % of the sweeps (minimum {:.0} %), worst R-hat {}, smallest ESS {}\n",
             100.0 * mean,
             100.0 * least.min(1.0),
-            number_or_dash(Some(ess).filter(|ess| ess.is_finite()))
+            worst.map_or_else(|| "undefined".into(), |worst| format!("{worst:.2}")),
+            ess.map_or_else(|| "undefined".into(), |ess| format!("{ess:.0}"))
         );
     }
-    let totals = &found.totals;
-    text += &format!(
-        "Numerics: {} path densities ({} failed), {} failed filters, {} slice updates at their limit, {} covariances \
-         raised to the process noise\n",
-        totals.density_evaluations,
-        totals.density_failures,
-        totals.filter_failures,
-        totals.slice_capped,
-        totals.clamped
-    );
-    let warnings = warnings(run, found);
+    text += &numerics(&found.totals);
     let verdict = &found.verdict;
     text += &verdict.describe_excluded().map_or_else(String::new, |excluded| format!("\n{excluded}\n"));
-    if verdict.is_good() {
-        text += &format!(
-            "\nConverged: all {} quantities have R-hat at most {R_HAT_LIMIT} and ESS at least {:.0} (hyper-parameters, \
-             and states and f at some rows).\n",
-            verdict.judged.len(),
-            verdict.target
-        );
-    }
-    for warning in warnings {
+    for warning in warnings_beside_lights(run, found) {
         text += &format!("\nWarning: {warning}\n");
     }
     text
+}
+
+/// Whether the first light says it already.
+fn is_in_lights(warning: &Warning) -> bool {
+    matches!(warning, Warning::TooShort { .. } | Warning::OneChain | Warning::Apart(_) | Warning::Slow(_))
+}
+
+/// What went wrong in numbers; what did not is not said.
+fn numerics(totals: &SweepInfo) -> String {
+    let counts = [
+        (totals.density_failures, "path densities failed"),
+        (totals.filter_failures, "filters failed"),
+        (totals.slice_failures, "log densities were not numbers"),
+        (totals.slice_capped, "slice updates reached their limit"),
+        (totals.clamped, "covariances were raised to the process noise"),
+    ];
+    let found: Vec<String> =
+        counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    match found.is_empty() {
+        true => String::new(),
+        false => {
+            format!("Numerics: {} (of {} path densities)\n", found.join(", "), totals.density_evaluations)
+        }
+    }
 }
 
 fn label(run: &LoadedRun, s: usize) -> String {
@@ -118,7 +138,7 @@ fn row(name: &str, summary: &Summary) -> Vec<String> {
 }
 
 /// The summary for programs.
-pub fn as_json(run: &LoadedRun, found: &Assessment) -> Value {
+pub fn as_json(run: &LoadedRun, found: &Assessment, lights: &Lights) -> Value {
     let parameters: Vec<Value> = found
         .parameters
         .iter()
@@ -136,6 +156,7 @@ pub fn as_json(run: &LoadedRun, found: &Assessment) -> Value {
         .collect();
     json!({
         "run": run.name,
+        "lights": lights,
         "chains": run.chain_ids,
         "draws": found.draws,
         "interval": "equal-tailed",

@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 
 pub use stated::check_stated;
 pub use uniformity::Uniformity;
+pub(crate) use uniformity::kolmogorov_p;
 
 /// How the runs are made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

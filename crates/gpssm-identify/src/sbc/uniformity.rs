@@ -85,7 +85,7 @@ fn stephens(n: usize) -> f64 {
 }
 
 /// P(D > distance) for n independent uniform numbers.
-fn kolmogorov_p(distance: f64, n: usize) -> f64 {
+pub(crate) fn kolmogorov_p(distance: f64, n: usize) -> f64 {
     let lambda = distance * stephens(n);
     if lambda < 0.2 {
         return 1.0;

@@ -73,6 +73,12 @@ impl Clock {
         self.dates.as_ref().map(|origin| origin.seconds as f64 + 1e-9 * f64::from(origin.nanoseconds) + time)
     }
 
+    /// Seconds since 1970 of what a clock at the place of the record shows; the time itself where times are numbers.
+    pub fn civil_seconds(&self, time: f64) -> f64 {
+        let shift = self.dates.as_ref().map_or(0, |origin| origin.shift);
+        self.seconds(time).unwrap_or(time) + shift as f64
+    }
+
     /// Several of them.
     pub fn texts(&self, times: &[f64]) -> Vec<String> {
         times.iter().map(|time| self.text(*time)).collect()

@@ -69,7 +69,9 @@ impl Figure {
 
     fn render(&self, namespace: &str, style: &str) -> String {
         let mut body = String::new();
-        let mut y = draw_legend(&self.legend, self.width, &mut body);
+        // A page has a script that wants to know what is where.
+        let live = style.is_empty();
+        let mut y = draw_legend(&self.legend, self.width, live, &mut body);
         let rows: Vec<Vec<Prepared>> = self
             .rows
             .iter()
@@ -82,7 +84,7 @@ impl Figure {
                 let rows = self.rows.iter().zip(&rows).filter(|(other, _)| other.columns == row.columns);
                 let column = rows.filter_map(|(_, panels)| panels.get(i));
                 let left = column.map(Prepared::left).fold(0.0, f64::max);
-                body.push_str(&panel.draw(i as f64 * width, y, width, row.height, left));
+                body.push_str(&panel.draw((i as f64 * width, y, width, row.height), left, live));
             }
             y += row.height;
         }
@@ -99,7 +101,7 @@ pub(crate) fn wrap(title: &str, namespace: &str, style: &str, width: f64, height
 }
 
 /// Draws the legend at the top and returns its height.
-pub(crate) fn draw_legend(legend: &[(Key, String)], width: f64, out: &mut String) -> f64 {
+pub(crate) fn draw_legend(legend: &[(Key, String)], width: f64, live: bool, out: &mut String) -> f64 {
     if legend.is_empty() {
         return 0.0;
     }
@@ -116,6 +118,10 @@ pub(crate) fn draw_legend(legend: &[(Key, String)], width: f64, out: &mut String
             Key::Area(class) => Mark::Between { low: 0.0, high: 1.0, class: *class },
             Key::Dot(class) => Mark::Points { x: vec![0.5], y: vec![0.5], class: *class },
         };
+        if live {
+            let (Key::Line(class) | Key::Area(class) | Key::Dot(class)) = key;
+            out.push_str(&format!("<g class=\"key\" data-for=\"{}\">", class.name()));
+        }
         out.push_str(&format!(
             "<g transform=\"translate({} {})\">{}</g>",
             number(x),
@@ -123,6 +129,9 @@ pub(crate) fn draw_legend(legend: &[(Key, String)], width: f64, out: &mut String
             mark.draw(&swatch)
         ));
         label(out, "", "start", x + 27.0, y + 9.5, text);
+        if live {
+            out.push_str("</g>");
+        }
         x += needed;
     }
     y + 19.0

@@ -17,6 +17,10 @@ pub struct Axis {
     pub categories: Vec<String>,
     /// Ticks with their texts, in place of round numbers.
     pub ticks: Vec<(f64, String)>,
+    /// Whether it shows times: figures of the same times move together on a page.
+    pub is_time: bool,
+    /// The ends as seconds since 1970, where they are dates.
+    pub seconds: Option<(f64, f64)>,
 }
 
 /// Ticks between two values, about so many, with their texts; none for round numbers.
@@ -24,24 +28,35 @@ pub type FindTicks = dyn Fn(f64, f64, usize) -> Option<Vec<(f64, String)>> + Sen
 
 /// How an axis of times is divided: at round numbers, or where the caller says.
 #[derive(Clone, Default)]
-pub struct TimeTicks(Option<std::sync::Arc<FindTicks>>);
+pub struct TimeTicks {
+    find: Option<std::sync::Arc<FindTicks>>,
+    seconds: Option<std::sync::Arc<Seconds>>,
+}
+
+/// Seconds since 1970 of a time.
+pub type Seconds = dyn Fn(f64) -> f64 + Send + Sync;
 
 impl std::fmt::Debug for TimeTicks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0.is_some() { "TimeTicks(given)" } else { "TimeTicks(numbers)" })
+        f.write_str(if self.find.is_some() { "TimeTicks(given)" } else { "TimeTicks(numbers)" })
     }
 }
 
 impl TimeTicks {
     /// At the places that a function gives.
     pub fn new(find: impl Fn(f64, f64, usize) -> Option<Vec<(f64, String)>> + Send + Sync + 'static) -> Self {
-        Self(Some(std::sync::Arc::new(find)))
+        Self { find: Some(std::sync::Arc::new(find)), seconds: None }
+    }
+
+    /// The same for times that are dates.
+    pub fn with_seconds(self, seconds: impl Fn(f64) -> f64 + Send + Sync + 'static) -> Self {
+        Self { seconds: Some(std::sync::Arc::new(seconds)), ..self }
     }
 
     /// Ticks of an axis, if they are given.
     pub(crate) fn between(&self, scale: &Scale) -> Vec<(f64, String)> {
         const ABOUT: usize = 8;
-        let found = self.0.as_ref().and_then(|find| find(scale.low(), scale.high(), ABOUT));
+        let found = self.find.as_ref().and_then(|find| find(scale.low(), scale.high(), ABOUT));
         found.filter(|ticks| ticks.len() > 1).unwrap_or_default()
     }
 }
@@ -49,7 +64,8 @@ impl TimeTicks {
 impl Axis {
     /// An axis with numbers.
     pub fn new(label: impl Into<String>, scale: Scale) -> Self {
-        Self { label: label.into(), scale, numbers: true, categories: Vec::new(), ticks: Vec::new() }
+        let (categories, ticks) = (Vec::new(), Vec::new());
+        Self { label: label.into(), scale, numbers: true, categories, ticks, is_time: false, seconds: None }
     }
 
     /// The same with names in place of numbers.
@@ -59,7 +75,9 @@ impl Axis {
 
     /// The same with ticks of times.
     pub fn with_time_ticks(self, ticks: &TimeTicks) -> Self {
-        Self { ticks: ticks.between(&self.scale), ..self }
+        let (low, high) = (self.scale.low(), self.scale.high());
+        let seconds = ticks.seconds.as_ref().map(|seconds| (seconds(low), seconds(high)));
+        Self { ticks: ticks.between(&self.scale), is_time: true, seconds, ..self }
     }
 
     /// The same without numbers: only the shape matters, or a panel below shows them.
@@ -143,7 +161,8 @@ impl Prepared<'_> {
     }
 
     /// Draws into the rectangle (x, y, width, height), axes included; `left` is the room for numbers.
-    pub(crate) fn draw(&self, x: f64, y: f64, width: f64, height: f64, left: f64) -> String {
+    /// On a page the panel says what its axes show.
+    pub(crate) fn draw(&self, (x, y, width, height): (f64, f64, f64, f64), left: f64, live: bool) -> String {
         let panel = self.panel;
         let heat =
             panel.marks.iter().find_map(|mark| if let Mark::Heat(heat) = mark { Some(heat) } else { None });
@@ -152,24 +171,37 @@ impl Prepared<'_> {
         let (w, h) = ((width - left - right).max(10.0), (height - top - bottom).max(10.0));
         let frame = Frame { x: panel.x.scale, y: panel.y.scale, width: w, height: h };
         let mut out = String::new();
+        // Axes are redrawn when a part of the panel is shown; maps and bars of names are not.
+        let live = live && heat.is_none() && panel.x.categories.is_empty();
+        let group = |out: &mut String, text: &str| {
+            if live {
+                out.push_str(text)
+            }
+        };
+        group(&mut out, "<g class=\"ya\">");
         for (tick, text) in &self.y_ticks {
             let (_, at) = frame.at(panel.x.scale.low(), *tick);
             let at = y0 + at;
             line(&mut out, "gr", (x0, at), (x0 + w, at));
             label(&mut out, "", "end", x0 - 6.0, at + 3.8, text);
         }
+        group(&mut out, "</g>");
         out.push_str(&format!(
-            "<svg x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">",
+            "<svg x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{}>",
             number(x0),
             number(y0),
             number(w),
-            number(h)
+            number(h),
+            if live { self.scales() } else { String::new() }
         ));
         panel.marks.iter().for_each(|mark| out.push_str(&mark.draw(&frame)));
         out.push_str("</svg>");
         line(&mut out, "ax", (x0, y0 + h), (x0 + w, y0 + h));
         line(&mut out, "ax", (x0, y0), (x0, y0 + h));
-        self.horizontal_axis(&mut out, (x0, y0 + h), w);
+        group(&mut out, "<g class=\"xa\">");
+        self.horizontal_ticks(&mut out, (x0, y0 + h), w);
+        group(&mut out, "</g>");
+        self.horizontal_label(&mut out, (x0, y0 + h), w);
         if let Some(heat) = heat {
             out.push_str(&heat.bar(x0 + w + 9.0, y0, h));
         }
@@ -192,7 +224,26 @@ impl Prepared<'_> {
         out
     }
 
-    fn horizontal_axis(&self, out: &mut String, (x0, y0): (f64, f64), w: f64) {
+    /// What the axes show, for the script of a page.
+    fn scales(&self) -> String {
+        let (x, y) = (&self.panel.x, &self.panel.y.scale);
+        let mut text =
+            format!(" data-x=\"{} {}\" data-y=\"{} {}\"", x.scale.low(), x.scale.high(), y.low(), y.high());
+        let log =
+            [(x.scale, "x"), (*y, "y")].map(|(scale, name)| if scale.is_log() { name } else { "" }).concat();
+        if !log.is_empty() {
+            text += &format!(" data-log=\"{log}\"");
+        }
+        if x.is_time {
+            text += " data-time=\"\"";
+        }
+        if let Some((from, to)) = x.seconds {
+            text += &format!(" data-s=\"{from} {to}\"");
+        }
+        text
+    }
+
+    fn horizontal_ticks(&self, out: &mut String, (x0, y0): (f64, f64), w: f64) {
         let axis = &self.panel.x;
         if !axis.categories.is_empty() {
             for (i, name) in axis.categories.iter().enumerate() {
@@ -228,7 +279,11 @@ impl Prepared<'_> {
         if let Some(unit) = unit.filter(|_| axis.numbers) {
             label(out, "", "end", x0 + w, y0 + if axis.label.is_empty() { 29.0 } else { 31.0 }, &unit);
         }
-        if !axis.label.is_empty() {
+    }
+
+    fn horizontal_label(&self, out: &mut String, (x0, y0): (f64, f64), w: f64) {
+        let axis = &self.panel.x;
+        if !axis.label.is_empty() && axis.categories.is_empty() {
             let down = if axis.numbers { 32.0 } else { 18.0 };
             label(out, "la", "middle", x0 + w / 2.0, y0 + down, &fit(&axis.label, 12.0, w + 30.0));
         }

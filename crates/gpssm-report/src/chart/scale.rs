@@ -46,6 +46,11 @@ impl Scale {
         Self::linear(scale.low - room, scale.high + room)
     }
 
+    /// Whether equal steps stand for equal factors.
+    pub fn is_log(&self) -> bool {
+        self.kind == Kind::Log
+    }
+
     /// The lower end.
     pub fn low(&self) -> f64 {
         self.low

@@ -57,7 +57,7 @@ impl Surface {
     /// The SVG for a file of its own.
     pub fn standalone(&self) -> String {
         let mut body = String::new();
-        let top = draw_legend(&self.legend, WIDTH, &mut body);
+        let top = draw_legend(&self.legend, WIDTH, false, &mut body);
         body.push_str(&format!("<g transform=\"translate(0 {})\">", number(top)));
         self.draw_box(&mut body);
         // From the back to the front, so that nearer parts cover those behind them.

@@ -42,12 +42,38 @@ pub struct ReportInput<'a> {
     pub names: Names,
     /// Whether all that is identified has converged; none to leave it out.
     pub verdict: Option<&'a Verdict>,
+    /// The verdict on the run, which stands first; none to leave it out.
+    pub lights: Option<Lights>,
     /// What the reader must know first, in plain sentences.
     pub warnings: Vec<String>,
     /// Facts of the run: seed, settings, versions, ...
     pub facts: Vec<(String, String)>,
     /// The configuration as it was written.
     pub configuration: Option<&'a str>,
+}
+
+/// The verdict on a run: may it be trusted?
+#[derive(Clone, Debug, Default)]
+pub struct Lights {
+    /// In a few sentences.
+    pub paragraph: String,
+    /// One by one.
+    pub lights: Vec<Light>,
+    /// Scores beside simple models: header, rows and caption; empty for none.
+    pub scores: (Vec<String>, Vec<Vec<String>>, String),
+}
+
+/// One question, its answer and what to do next.
+#[derive(Clone, Debug)]
+pub struct Light {
+    /// `good`, `fair`, `unknown` or `bad`.
+    pub state: &'static str,
+    /// What is asked.
+    pub question: String,
+    /// What was found.
+    pub finding: String,
+    /// What to do.
+    pub next: String,
 }
 
 /// Names of everything; what is missing gets a plain name.
@@ -163,6 +189,8 @@ pub struct Contents {
     pub title: String,
     /// What was fitted, in words.
     pub summary: Vec<String>,
+    /// The verdict.
+    pub lights: Option<Lights>,
     /// Warnings of the caller.
     pub warnings: Vec<String>,
     /// Checks at a glance.
@@ -189,6 +217,7 @@ pub fn contents(input: &ReportInput) -> Result<Contents, Error> {
     Ok(Contents {
         title: input.title.to_owned(),
         summary: headline::summary(input),
+        lights: input.lights.clone(),
         warnings: input.warnings.clone(),
         checks: [parameter_checks, residual_checks, health_checks].concat(),
         facts: input.facts.clone(),

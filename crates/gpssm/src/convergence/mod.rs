@@ -83,6 +83,13 @@ pub enum Warning {
         /// Draws that all chains have.
         common: usize,
     },
+    /// Chains that have no draws, or so few that they are not judged: the others say nothing about them.
+    LeftOut {
+        /// Which, from 0.
+        chains: Vec<usize>,
+        /// Most draws that one of them has.
+        draws: usize,
+    },
     /// One chain cannot be compared with others.
     OneChain,
     /// Each chain is steady, but they are at different places: they found different solutions.
@@ -200,6 +207,20 @@ impl Warning {
                 "The chains have different lengths; diagnostics use the first {common} draws of each. Continue with: {}",
                 wording.resume
             ),
+            Self::LeftOut { chains, draws } => {
+                let numbers: Vec<String> = chains.iter().map(|chain| (chain + 1).to_string()).collect();
+                let which = match &numbers[..] {
+                    [one] => format!("Chain {one} has"),
+                    all => format!("Chains {} have", all.join(", ")),
+                };
+                let few =
+                    if *draws == 0 { "no draws".into() } else { format!("only {draws} draws or fewer") };
+                format!(
+                    "{which} {few}, so estimates are those of the other chains, and convergence is not known. \
+                     Continue with: {}",
+                    wording.resume
+                )
+            }
             Self::OneChain => {
                 "There is only one chain, so convergence cannot be checked. Run at least four.".into()
             }
@@ -244,10 +265,11 @@ impl fmt::Display for Warning {
 /// Judges a run. `level` is the probability of the equal-tailed intervals.
 pub fn assess(problem: &Problem, settings: &Settings, chains: &[ChainDraws], level: f64) -> Assessment {
     let draws: Vec<usize> = chains.iter().map(|chain| chain.theta.len()).collect();
-    let common = draws.iter().copied().min().unwrap_or(0);
+    let counted: Vec<&ChainDraws> = counted(chains).into_iter().map(|i| &chains[i]).collect();
+    let common = counted.iter().map(|chain| chain.theta.len()).min().unwrap_or(0);
     let table = problem.table();
     let columns = |value: &dyn Fn(&ChainDraws, usize) -> f64| -> Vec<Vec<f64>> {
-        chains.iter().map(|chain| (0..common).map(|i| value(chain, i)).collect()).collect()
+        counted.iter().map(|chain| (0..common).map(|i| value(chain, i)).collect()).collect()
     };
     let parameters: Vec<ParameterSummary> = (0..table.len())
         .map(|k| ParameterSummary {
@@ -258,30 +280,44 @@ pub fn assess(problem: &Problem, settings: &Settings, chains: &[ChainDraws], lev
         .collect();
     let log_joint = summarise(&slices(&columns(&|chain, i| chain.info[i].log_joint)), level);
     let sequences: Vec<SequenceAssessment> =
-        (0..problem.sequences().len()).map(|s| assess_sequence(problem, chains, common, s)).collect();
+        (0..problem.sequences().len()).map(|s| assess_sequence(problem, &counted, common, s)).collect();
     let mut totals = SweepInfo::default();
     chains.iter().flat_map(|chain| &chain.info).for_each(|info| totals.add(info));
     let verdict = verdict(problem, settings, chains);
     let mut found =
         Assessment { draws, parameters, log_joint, sequences, totals, verdict, warnings: Vec::new() };
-    found.warnings = warnings(problem, &found, common);
+    found.warnings = warnings(problem, chains, &found, common);
     found
 }
 
-/// The verdict on the draws that all chains have.
+/// The verdict on the draws that all chains have; one that has hardly any is left out, and the verdict is not good then.
 pub fn verdict(problem: &Problem, settings: &Settings, chains: &[ChainDraws]) -> Verdict {
-    let common = chains.iter().map(|chain| chain.theta.len()).min().unwrap_or(0);
-    let numbers: Vec<u32> = (0..chains.len() as u32).collect();
+    let counted = counted(chains);
+    let common = counted.iter().map(|&i| chains[i].theta.len()).min().unwrap_or(0);
+    let numbers: Vec<u32> = counted.iter().map(|&i| i as u32).collect();
     let judge = Judge::new(problem, settings, &numbers);
-    judge.take_all(numbers.iter().copied().zip(chains));
-    judge.verdict(common)
+    judge.take_all(counted.iter().map(|&i| (i as u32, &chains[i])));
+    Verdict { left_out: chains.len() - counted.len(), ..judge.verdict(common) }
+}
+
+/// Fewest draws of a chain that is judged, ...
+const FEWEST_DRAWS: usize = 4;
+/// ... and how many times as many the longest one may have.
+const MOST_UNEQUAL: usize = 10;
+
+/// Chains with draws enough to be judged; all if there are none.
+fn counted(chains: &[ChainDraws]) -> Vec<usize> {
+    let longest = chains.iter().map(|chain| chain.theta.len()).max().unwrap_or(0);
+    let fewest = FEWEST_DRAWS.max(longest / MOST_UNEQUAL);
+    let counted: Vec<usize> = (0..chains.len()).filter(|&i| chains[i].theta.len() >= fewest).collect();
+    if counted.is_empty() { (0..chains.len()).collect() } else { counted }
 }
 
 fn slices(columns: &[Vec<f64>]) -> Vec<&[f64]> {
     columns.iter().map(Vec::as_slice).collect()
 }
 
-fn assess_sequence(problem: &Problem, chains: &[ChainDraws], common: usize, s: usize) -> SequenceAssessment {
+fn assess_sequence(problem: &Problem, chains: &[&ChainDraws], common: usize, s: usize) -> SequenceAssessment {
     let n_x = problem.n_x();
     let n_rows = problem.sequences()[s].n_rows();
     let every = n_rows.div_ceil(MAX_TIMES).max(1);
@@ -314,21 +350,27 @@ fn assess_sequence(problem: &Problem, chains: &[ChainDraws], common: usize, s: u
     SequenceAssessment { rows, r_hat, ess_bulk: ess, update_rate }
 }
 
-fn warnings(problem: &Problem, found: &Assessment, common: usize) -> Vec<Warning> {
+fn warnings(problem: &Problem, chains: &[ChainDraws], found: &Assessment, common: usize) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    if common < 4 {
+    if common < FEWEST_DRAWS {
         warnings.push(Warning::TooShort { draws: common });
         return warnings;
     }
     // A run whose time was up has chains that differ by a few draws.
-    if found.draws.iter().any(|&n| 10 * common < 9 * n) {
+    let counted = counted(chains);
+    if counted.iter().any(|&i| 10 * common < 9 * found.draws[i]) {
         warnings.push(Warning::Unequal { common });
+    }
+    let left_out: Vec<usize> = (0..chains.len()).filter(|i| !counted.contains(i)).collect();
+    if !left_out.is_empty() {
+        let draws = left_out.iter().map(|&i| found.draws[i]).max().unwrap_or(0);
+        warnings.push(Warning::LeftOut { chains: left_out, draws });
     }
     if found.draws.len() == 1 {
         warnings.push(Warning::OneChain);
     }
     let verdict = &found.verdict;
-    if found.draws.len() > 1 && !verdict.is_good() {
+    if counted.len() > 1 && verdict.n_bad() > 0 {
         let verdict = Box::new(verdict.clone());
         warnings.push(if verdict.apart { Warning::Apart(verdict) } else { Warning::Slow(verdict) });
     }
@@ -496,9 +538,23 @@ mod tests {
         chains[1].info.truncate(100);
         let found = assess(&problem, &settings(), &chains, 0.9);
         assert!(found.warnings.contains(&Warning::Unequal { common: 100 }));
-        chains[1] = ChainDraws::default();
+    }
+
+    /// The other chain is summarised all the same, and the run has not converged. Seen failing with a verdict on the
+    /// chains that have draws.
+    #[test]
+    fn a_chain_without_draws_is_named_and_leaves_the_summary() {
+        let (problem, mut chains) = chains(0.0, false);
+        let plain = assess(&problem, &settings(), &chains, 0.9);
+        chains.push(ChainDraws::default());
         let found = assess(&problem, &settings(), &chains, 0.9);
-        assert_eq!(found.warnings, [Warning::TooShort { draws: 0 }]);
+        assert_eq!(found.warnings, [Warning::LeftOut { chains: vec![2], draws: 0 }]);
+        assert_eq!((&found.parameters, &found.log_joint), (&plain.parameters, &plain.log_joint));
+        assert!(plain.verdict.is_good() && !found.verdict.is_good());
+        assert!(found.warnings[0].to_string().starts_with("Chain 3 has no draws, so estimates are"));
+        let none = assess(&problem, &settings(), &chains[2..], 0.9);
+        assert_eq!(none.warnings, [Warning::TooShort { draws: 0 }]);
+        assert!(!none.verdict.is_good());
     }
 
     #[test]

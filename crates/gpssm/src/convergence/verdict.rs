@@ -53,14 +53,16 @@ pub struct Verdict {
     pub judged: Vec<Judged>,
     /// Names of what is not judged because the data do not determine it.
     pub excluded: Vec<String>,
+    /// Chains with too few draws to be judged.
+    pub left_out: usize,
     /// Whether the chains stay at different places, so that more draws would not help.
     pub apart: bool,
 }
 
 impl Verdict {
-    /// Whether all that is identified has converged.
+    /// Whether all that is identified has converged. Without draws, or with chains that have none, nothing has.
     pub fn is_good(&self) -> bool {
-        self.judged.iter().all(|judged| judged.is_good(self.target))
+        self.draws > 0 && self.left_out == 0 && self.judged.iter().all(|judged| judged.is_good(self.target))
     }
 
     /// Quantities that have not converged.
@@ -117,8 +119,8 @@ impl Verdict {
         Some(format!("Not judged, because the data do not determine it: {names}{instead}."))
     }
 
-    /// What the worst quantities are.
-    pub(crate) fn describe_worst(&self, wording: &Wording) -> String {
+    /// What the worst quantities are, in half a sentence.
+    pub fn describe_worst(&self, wording: &Wording) -> String {
         let (Some(r), Some(e)) = (self.worst_r_hat(), self.worst_ess()) else { return String::new() };
         let r_hat = r.r_hat.map_or_else(|| "undefined".into(), |r_hat| format!("{r_hat:.3}"));
         let ess = e.ess().map_or_else(|| "undefined".into(), |ess| format!("{ess:.0}"));
@@ -257,6 +259,7 @@ impl<'a> Judge<'a> {
             target: self.target,
             judged: judged.into_iter().flatten().collect(),
             excluded: self.quantities.excluded.clone(),
+            left_out: 0,
             apart: false,
         };
         let key = |i: usize| verdict.judged[i].r_hat.unwrap_or(0.0);
