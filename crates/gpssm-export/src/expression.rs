@@ -412,8 +412,7 @@ mod tests {
         (graph, root)
     }
 
-    /// Every function with a derivative, against central differences. Seen failing with the sign of acos turned round and
-    /// without the logarithm in the slope of a power.
+    /// Every function with a derivative, against central differences.
     #[test]
     fn derivatives_agree_with_differences() {
         let texts = [

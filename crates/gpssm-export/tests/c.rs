@@ -77,8 +77,7 @@ impl<'a> Row<'a> {
 }
 
 /// Means, variances and slopes of every kernel at 1,000 random points: equal to the library to 1e-12 of the sum of absolute
-/// terms, slopes of variances to differences. Seen failing with 3 in place of 5/3 for Matérn-5/2, with the triangle by rows, and
-/// without the scale of a state.
+/// terms, slopes of variances to differences.
 #[test]
 fn functions_are_those_of_the_library() {
     let model = every_kernel();

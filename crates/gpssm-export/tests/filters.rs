@@ -164,8 +164,7 @@ fn twin(model: &Distilled, scenario: Option<&Scenario>, rows: &[Vec<f64>]) -> Ve
     found
 }
 
-/// 200 rows with missing outputs: the square-root filter is the textbook's to 1e-10. Seen failing without the variance of f, and
-/// with the input of the row in place of the one before.
+/// 200 rows with missing outputs: the square-root filter is the textbook's to 1e-10.
 #[test]
 fn the_extended_filter_is_the_textbooks() {
     let model = plant();
@@ -238,7 +237,7 @@ fn benchmark_model(scenarios: usize) -> (Distilled, Problem, benchmark::Simulate
 }
 
 /// The benchmark's sensor does not see signs: its filter has particles, and its log likelihood and means are those of the
-/// library's filter on the same model to Monte Carlo error. Seen failing without the variance of f.
+/// library's filter on the same model to Monte Carlo error.
 #[test]
 fn the_particle_filter_is_the_librarys() {
     let Some(compiler) = compilers().first().copied() else { return };

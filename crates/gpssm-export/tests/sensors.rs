@@ -55,8 +55,7 @@ fn families() -> Vec<Family> {
 }
 
 /// Outputs of every family, each with a formula of its own as its predictor: means with their slopes, variances, and log
-/// densities of a known state. Seen failing with the half left out of Student's t, and without the constant of a Poisson
-/// density.
+/// densities of a known state.
 #[test]
 fn families_and_formulas_are_those_of_the_library() {
     let families = families();

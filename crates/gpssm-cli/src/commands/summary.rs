@@ -1,6 +1,6 @@
 //! `gpssm summary`: what was learned, and whether to trust it.
 
-use gpssm::convergence::{Assessment, Judged, R_HAT_LIMIT, Warning, Wording, assess};
+use gpssm::convergence::{Assessment, Judged, ParameterSummary, R_HAT_LIMIT, Warning, Wording, assess};
 use gpssm::diagnostics::Summary;
 use gpssm::mcmc::SweepInfo;
 use gpssm_identify::Lights;
@@ -66,11 +66,16 @@ pub fn as_text(run: &LoadedRun, found: &Assessment, lights: &Lights, level: f64)
     table.push(row("log density", &found.log_joint));
     text += &table.render();
     text += &format!("Intervals are equal-tailed, {percent}.\n");
-    for parameter in found.parameters.iter().filter(|parameter| parameter.fixed) {
+    // Of lagged outputs the sensor has a known zero for each past value.
+    let told = |parameter: &&ParameterSummary| parameter.fixed && parameter.summary.mean != Some(0.0);
+    for parameter in found.parameters.iter().filter(told) {
         text += &format!("{} = {} (known)\n", parameter.name, number_or_dash(parameter.summary.mean));
     }
     text.push('\n');
-    for (s, sequence) in found.sequences.iter().enumerate() {
+    if run.settings.narx {
+        text += "States: held on the outputs (GP-NARX)\n";
+    }
+    for (s, sequence) in found.sequences.iter().enumerate().filter(|_| !run.settings.narx) {
         let which =
             if found.sequences.len() > 1 { format!(" of sequence {}", label(run, s)) } else { String::new() };
         let rates = &sequence.update_rate;
