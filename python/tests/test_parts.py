@@ -73,6 +73,7 @@ PARTS = [
     gpssm.Linear(active=["x1"]),
     gpssm.Constant(3.0),
     gpssm.NeuralNetwork(bias=0.5, weight=[1.0]),
+    gpssm.ChangePoint(gpssm.Matern32(), gpssm.Linear(), active="u1", width=gpssm.HalfNormal(2.0)),
     gpssm.KernelFunction(own_kernel, {"a": "half_normal(1)"}, active=["x1"]),
     2.5 * (gpssm.Linear() + gpssm.Constant()),
     gpssm.Linear() ** 2,
