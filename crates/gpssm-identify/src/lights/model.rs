@@ -16,6 +16,8 @@ const COVERAGE: (f64, f64) = (0.8, 0.985);
 const MISLEADING: f64 = 0.6;
 /// Rows from which on too wide intervals are told from chance.
 const WIDE_ROWS: usize = 60;
+/// Part of the error of a constant above which a linear model is no better than that.
+const BARELY: f64 = 0.95;
 
 /// What one output shows.
 struct Found {
@@ -121,11 +123,12 @@ fn judge(report: &ScoreReport, other: Option<&ScoreReport>, k: usize, name: &str
     });
     let fits = format!("{task} of {name} has a fit of {fit:.1} %{beside}");
     if !beats(model.rmse) {
-        return match linear.is_some_and(|(_, linear)| beats(linear.rmse)) {
+        // A linear model that was fitted to these rows is a little better than a constant on any of them.
+        return match linear.is_some_and(|(_, linear)| beats(linear.rmse / BARELY)) {
             true => of(State::Bad, format!("No: it predicts worse than a constant; {fits}.")),
             false => of(
                 State::Fair,
-                format!("Neither it nor a linear model predicts better than a constant; {fits}."),
+                format!("Neither it nor a linear model predicts much better than a constant; {fits}."),
             ),
         };
     }
