@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gpssm::posterior::OnlineOptions;
 use gpssm_identify::check::{CheckOptions, CheckReport, OutputResiduals, Statistic, check};
 use gpssm_io::table::{Clock, Data};
@@ -17,37 +18,12 @@ use crate::output::check_file;
 use crate::progress::steps;
 use crate::table::{Table, number, number_or_dash};
 
-/// A statistic, as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StatisticName {
-    /// Mean.
-    Mean,
-    /// Standard deviation.
-    Sd,
-    /// Smallest value.
-    Smallest,
-    /// Largest value.
-    Largest,
-    /// Skewness.
-    Skewness,
-    /// Standard deviation of the changes from row to row.
-    Roughness,
-    /// Autocorrelation at lag 1.
-    Autocorrelation,
-}
-
-impl StatisticName {
-    fn statistic(self) -> Statistic {
-        match self {
-            Self::Mean => Statistic::Mean,
-            Self::Sd => Statistic::Sd,
-            Self::Smallest => Statistic::Smallest,
-            Self::Largest => Statistic::Largest,
-            Self::Skewness => Statistic::Skewness,
-            Self::Roughness => Statistic::Roughness,
-            Self::Autocorrelation => Statistic::Autocorrelation,
-        }
-    }
+/// Statistics by their names.
+fn statistics() -> impl TypedValueParser<Value = Statistic> {
+    PossibleValuesParser::new(Statistic::ALL.map(Statistic::name)).try_map(|name| {
+        let named = Statistic::ALL.into_iter().find(|statistic| statistic.name() == name);
+        named.ok_or("no such statistic")
+    })
 }
 
 /// Arguments of `gpssm check`.
@@ -71,8 +47,8 @@ pub struct CheckArgs {
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Statistics that free runs are compared in, comma separated [default: all].
-    #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',')]
-    pub statistics: Vec<StatisticName>,
+    #[arg(long, value_parser = statistics(), value_name = "NAMES", value_delimiter = ',')]
+    pub statistics: Vec<Statistic>,
     /// Also score predictions so many steps ahead, comma separated.
     #[arg(long, value_name = "STEPS", value_delimiter = ',')]
     pub horizons: Vec<usize>,
@@ -112,7 +88,7 @@ pub fn run(args: &CheckArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         ..CheckOptions::default()
     };
     if !args.statistics.is_empty() {
-        options.statistics = args.statistics.iter().map(|name| name.statistic()).collect();
+        options.statistics = args.statistics.clone();
     }
     let progress = steps("check");
     let tell = |done: usize, of: usize| progress.tell(done, of) && !stop.load(Ordering::Relaxed);

@@ -41,6 +41,19 @@ impl Statistic {
         Self::Autocorrelation,
     ];
 
+    /// As it is asked for.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Sd => "sd",
+            Self::Smallest => "smallest",
+            Self::Largest => "largest",
+            Self::Skewness => "skewness",
+            Self::Roughness => "roughness",
+            Self::Autocorrelation => "autocorrelation",
+        }
+    }
+
     /// In words.
     pub fn title(self) -> &'static str {
         match self {
