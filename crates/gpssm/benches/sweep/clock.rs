@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 /// CPU seconds of this thread; where the system does not tell them, those of the clock.
-fn cpu_seconds() -> f64 {
+pub fn cpu_seconds() -> f64 {
     #[cfg(unix)]
     {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);

@@ -2,15 +2,16 @@
 //! little.
 //!
 //! ```text
-//! cargo bench --bench sweep -- [NAME] [--long] [--json] [--save] [--compare]
+//! cargo bench --bench sweep -- [NAME] [--long] [--effective] [--json] [--save] [--compare]
 //! ```
 //!
 //! NAME chooses the cases whose name-basis/length/particles contains it (`fic-40/200/`); `--long` adds those of which one sweep may
-//! take half a minute. `--save` puts what was measured into the table of `docs/performance.md`, `--compare` says what is slower
+//! take half a minute, `--effective` tells effective draws of the states for each CPU second. `--save` puts what was measured into the table of `docs/performance.md`, `--compare` says what is slower
 //! than there by more than 15 % (and then ends with exit code 1), `--json` prints JSON lines. A sweep is one conditional filter, with
 //! a draw of the weights where they are drawn, or one filter. `benches/mixing.rs` measures effective draws.
 
 mod clock;
+mod effective;
 mod problems;
 mod table;
 
@@ -31,6 +32,7 @@ use table::{Row, Table};
 struct Plan {
     name: String,
     long: bool,
+    effective: bool,
     json: bool,
     save: bool,
     compare: bool,
@@ -43,12 +45,13 @@ impl Plan {
             match argument.as_str() {
                 "--bench" => {}
                 "--long" => plan.long = true,
+                "--effective" => plan.effective = true,
                 "--json" => plan.json = true,
                 "--save" => plan.save = true,
                 "--compare" => plan.compare = true,
                 option if option.starts_with("--") => {
                     return Err(format!(
-                        "unknown option {option}; there are --long, --json, --save and --compare"
+                        "unknown option {option}; there are --long, --effective, --json, --save and --compare"
                     ));
                 }
                 name => plan.name = name.into(),
@@ -74,7 +77,7 @@ fn machine() -> String {
     format!("{} ({vectors}, {cores} cores), one thread", name.unwrap_or("unknown processor").trim())
 }
 
-fn measure(case: &Case) -> Row {
+fn measure(case: &Case, effective: bool) -> Row {
     let (problem, path) = case.problem();
     let state = ChainState::new(&problem, typical(&problem), vec![path]);
     let options = FilterOptions::new(case.particles);
@@ -104,14 +107,25 @@ fn measure(case: &Case) -> Row {
         });
         product.measure();
         let evaluations = info.density_evaluations as f64 / f64::from(updates);
-        let sweep = typical_time(|| {
+        let weights_are_drawn = Weights.applies(&problem);
+        let mut sweep = |chain: &mut Chain| {
             chain.state.sweep += 1;
-            if Weights.applies(&problem) {
+            if weights_are_drawn {
                 chain.make(&Weights, &mut info);
             }
             chain.make(&States, &mut info);
-        });
-        (sweep, Some(hyper), Some(evaluations))
+        };
+        // The lengths of shortlists are what warm-up makes them.
+        for _ in 0..if case.is_long() { 0 } else { 20 } {
+            sweep(&mut chain);
+            chain.adapt();
+        }
+        chain.freeze();
+        let time = typical_time(|| sweep(&mut chain));
+        if effective {
+            effective::show(&mut chain, &mut sweep, problem.n_x());
+        }
+        (time, Some(hyper), Some(evaluations))
     };
     product.measure();
     let product_ms = product.cpu_ms();
@@ -138,7 +152,7 @@ fn run() -> Result<ExitCode, String> {
     let asked = |case: &&Case| case.label().contains(&plan.name) && (plan.long || !case.is_long());
     let mut rows = Vec::new();
     for case in all.iter().filter(asked) {
-        let row = measure(case);
+        let row = measure(case, plan.effective);
         if plan.json {
             println!("{}", serde_json::to_string(&row).expect("plain data"));
         } else {
