@@ -49,7 +49,7 @@ mod invariance {
     pub mod user;
 }
 
-use gpssm::smc::{FilterOutcome, conditional_filter};
+use gpssm::smc::{Children, FilterOutcome, conditional_filter_with};
 use gpssm::state_space::{BoundInitial, SharedPairs};
 use invariance::cases::{
     Case, LONG, all_cases, lag_cases, main_cases, named, sensor_cases, shape_cases, shortlist_cases,
@@ -77,7 +77,8 @@ fn fast(case: &Case, replicate: &Replicate, s: usize, rng: &mut ChaCha8Rng) -> F
     for other in (0..paths.len()).filter(|&other| other != s) {
         shared.add(transition, &paths[other], &sequences[other]);
     }
-    conditional_filter(&case.model, &sequences[s], &shared, case.options(), &paths[s], rng)
+    let children = Children::new(case.children.clone());
+    conditional_filter_with(&case.model, &sequences[s], &shared, case.options(), &children, &paths[s], rng)
         .expect("a filter that finishes")
 }
 

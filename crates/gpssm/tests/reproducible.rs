@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpssm::mcmc::{Chain, ChainDraws, ChainState, StartSettings};
-use gpssm::model::{ScalePrior, SensorNoiseSpec, SensorSpec};
+use gpssm::model::{Predictor, ScalePrior, SensorNoiseSpec, SensorSpec};
 use gpssm::{
     ChainPlan, Draw, Ended, Error, Functions, MemorySink, Model, Phase, Prior, Problem, Record, Sequence,
     Settings, Sink, sample, sample_chains,
@@ -24,6 +24,18 @@ fn problem() -> Problem {
     model.sensor =
         SensorSpec::Gaussian { mean: Default::default(), noise: SensorNoiseSpec::Diagonal(vec![noise]) };
     let record = Record::new(vec![sequence(9, 0.0), sequence(6, 1.0)]).unwrap();
+    Problem::new(model, &Functions::new(), record).unwrap()
+}
+
+/// Two sequences of large counts: the filters have shortlists, whose lengths adapt after ten sweeps.
+fn counts() -> Problem {
+    let sequence = |rows: i32| {
+        let y: Vec<f64> = (0..rows).map(|t| (900.0 + 800.0 * f64::from(t * t).sin()).round()).collect();
+        Sequence::scalar(&y, None).unwrap()
+    };
+    let model =
+        Model { sensor: SensorSpec::Poisson { log_rate: Predictor::States }, ..Model::observed(1, 0) };
+    let record = Record::new(vec![sequence(9), sequence(6)]).unwrap();
     Problem::new(model, &Functions::new(), record).unwrap()
 }
 
@@ -82,14 +94,30 @@ fn draws_of_a_chain_do_not_depend_on_the_number_of_chains() {
 /// The chain goes on from its state alone, also after the state went through text.
 #[test]
 fn a_continued_chain_is_the_unbroken_one() {
-    let problem = problem();
-    let options = settings(1, 1).filter_options();
+    assert_continued(&problem(), &settings(1, 1), &[0, 2, 6, 13]);
+}
+
+/// The same with shortlists, before, while and after their lengths are found. Seen failing when what was seen of them was not kept.
+#[test]
+fn a_continued_chain_keeps_its_shortlists() {
+    let settings = Settings { tune: 24, ..settings(1, 1) };
+    let states = assert_continued(&counts(), &settings, &[4, 9, 14, 26]);
+    assert!(states[8].1.children.is_empty() && !states[8].1.scarcity.is_empty());
+    assert_eq!(states[9].1.children.len(), 2);
+    assert!(states[19].1.children != states[9].1.children, "set anew after 20 sweeps");
+    assert!(states.iter().skip(24).all(|(_, state)| state.children == states[24].1.children));
+    assert!(states[33].1.scarcity.is_empty());
+}
+
+/// Goes on from some states of a run; all of its states.
+fn assert_continued(problem: &Problem, settings: &Settings, from: &[usize]) -> Vec<(Phase, ChainState)> {
+    let options = settings.filter_options();
     let states = Mutex::new(Vec::new());
-    sample(&problem, &settings(1, 1), &StateSink(&states), &|_| true).unwrap();
+    sample(problem, settings, &StateSink(&states), &|_| true).unwrap();
     // Draws of the sampling phase and the tuning phase: widths are still adapting in the latter.
     let states: Vec<(Phase, ChainState)> = states.into_inner().unwrap();
-    assert_eq!(states.len(), 15);
-    for from in [0, 2, 6, 13] {
+    assert_eq!(states.len() as u64, settings.tune + 10);
+    for &from in from {
         // Not JSON: serde_json reads the last bit wrong unless its feature `float_roundtrip` is on.
         let text = toml::to_string(&states[from].1).unwrap();
         let state: ChainState = toml::from_str(&text).unwrap();
@@ -99,7 +127,7 @@ fn a_continued_chain_is_the_unbroken_one() {
             state.theta.iter().chain(paths).copied().chain(widths).map(f64::to_bits).collect()
         };
         assert!(state == states[from].1, "text must keep every bit");
-        let mut chain = Chain::new(&problem, options, 42, 0, state);
+        let mut chain = Chain::new(problem, options, 42, 0, state);
         for (phase, expected) in &states[from + 1..] {
             if *phase == Phase::Sample {
                 chain.freeze();
@@ -111,6 +139,7 @@ fn a_continued_chain_is_the_unbroken_one() {
             assert_eq!(number(&chain.state), number(expected), "from {from}, sweep {}", expected.sweep);
         }
     }
+    states
 }
 
 struct StateSink<'a>(&'a Mutex<Vec<(Phase, ChainState)>>);

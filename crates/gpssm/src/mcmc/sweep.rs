@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::linalg::small;
 use crate::model::compile::Problem;
 use crate::model::parameters::{Coordinate, ParameterPrior, ParameterTable};
+use crate::smc::children::{Children, Scarcity};
 use crate::smc::filter::FilterOptions;
 
 /// Everything a chain needs to go on; together with seed and chain number it determines all later draws.
@@ -36,6 +37,12 @@ pub struct ChainState {
     /// What was visited since they were last set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visited: Option<Visited>,
+    /// Children on the shortlists of each sequence; frozen after warm-up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<Children>,
+    /// What is known of their numbers since they were last set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scarcity: Vec<Scarcity>,
 }
 
 /// Sums over sweeps of warm-up.
@@ -100,7 +107,17 @@ impl ChainState {
             (Coordinate::Identity, _) => theta[k].abs().max(1e-3),
         };
         let widths = (0..table.len()).map(|k| WidthAdaptation::new(width(k))).collect();
-        Self { sweep: 0, theta, paths, widths, anchor: None, axes: Vec::new(), visited: None }
+        Self {
+            sweep: 0,
+            theta,
+            paths,
+            widths,
+            anchor: None,
+            axes: Vec::new(),
+            visited: None,
+            children: Vec::new(),
+            scarcity: Vec::new(),
+        }
     }
 
     /// log p(theta, x, y) and log p(y | x, theta), as [`SweepInfo`] has them; f is integrated out.
@@ -115,6 +132,7 @@ impl ChainState {
             && self.widths.len() == problem.table().len()
             && self.paths.len() == problem.sequences().len()
             && self.paths.iter().zip(problem.sequences()).all(|(p, s)| p.len() == s.n_rows() * problem.n_x())
+            && self.children.iter().zip(problem.sequences()).all(|(c, s)| c.fits(s.n_rows()))
             && self.anchor.as_ref().is_none_or(|anchor| anchor.fits(problem))
             && self.theta.iter().chain(self.paths.iter().flatten()).all(|value| value.is_finite());
         if fits {
@@ -199,6 +217,8 @@ pub struct Chain<'a> {
     totals: Vec<MoveTotals>,
     work: PathDensityWork,
     drawn: Option<Transition>,
+    /// Children for one effective draw in the last sweep, by sequence and row.
+    scarcity: Vec<Vec<f64>>,
 }
 
 impl<'a> Chain<'a> {
@@ -213,7 +233,8 @@ impl<'a> Chain<'a> {
         let moves = moves::select(&[], false, problem);
         let totals = Vec::new();
         let work = PathDensityWork::default();
-        Self { problem, options, seed, chain, state, moves: Vec::new(), totals, work, drawn: None }
+        let (drawn, scarcity) = (None, vec![Vec::new(); problem.sequences().len()]);
+        Self { problem, options, seed, chain, state, moves: Vec::new(), totals, work, drawn, scarcity }
             .with_moves(moves)
     }
 
@@ -246,9 +267,18 @@ impl<'a> Chain<'a> {
         info
     }
 
-    /// Adapts what moves are tuned by, after a sweep of warm-up: the mean path is followed, and the anchor of Gaussian
-    /// approximations set anew after 10, 20, 40, ... sweeps.
+    /// Adapts what moves are tuned by, after a sweep of warm-up: the mean path and what sensors tell are followed, and the
+    /// anchor of Gaussian approximations and the lengths of shortlists set anew after 10, 20, 40, ... sweeps.
     pub fn adapt(&mut self) {
+        let state = &mut self.state;
+        if self.scarcity.iter().any(|sweep| !sweep.is_empty()) {
+            state.scarcity.resize(self.scarcity.len(), Scarcity::default());
+            state.scarcity.iter_mut().zip(&self.scarcity).for_each(|(all, sweep)| all.add(sweep));
+        }
+        let is_time = state.sweep.is_multiple_of(10) && (state.sweep / 10).is_power_of_two();
+        if is_time {
+            self.set_children();
+        }
         let state = &mut self.state;
         if !self.moves.iter().any(|step| step.needs_anchor()) {
             return;
@@ -257,7 +287,7 @@ impl<'a> Chain<'a> {
         let mut visited = state.visited.take().unwrap_or_else(|| Visited::nothing(state, n_learned));
         visited.add(self.problem, state);
         state.visited = Some(visited);
-        if state.sweep.is_multiple_of(10) && (state.sweep / 10).is_power_of_two() {
+        if is_time {
             self.set_anchor();
         }
     }
@@ -266,6 +296,18 @@ impl<'a> Chain<'a> {
     pub fn freeze(&mut self) {
         self.state.widths.iter_mut().for_each(WidthAdaptation::freeze);
         self.set_anchor();
+        self.set_children();
+    }
+
+    /// Sets the lengths of shortlists by what was seen since they were last set; keeps them after too few sweeps.
+    fn set_children(&mut self) {
+        let state = &mut self.state;
+        let seen = std::mem::take(&mut state.scarcity);
+        if let Some(children) = seen.iter().map(Scarcity::children).collect::<Option<Vec<_>>>()
+            && !children.is_empty()
+        {
+            state.children = children;
+        }
     }
 
     /// Sets the anchor around the mean path since it was last set; keeps the old one if that fails.
@@ -292,6 +334,7 @@ impl<'a> Chain<'a> {
             state: &mut self.state,
             work: &mut self.work,
             drawn: &mut self.drawn,
+            scarcity: &mut self.scarcity,
             info,
         }
     }

@@ -13,6 +13,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::children::Children;
 use super::pass::Pass;
 use super::proposal::Proposal;
 use super::resampling::Resampling;
@@ -68,6 +69,8 @@ pub struct FilterOutcome {
     pub log_marginal_likelihood: f64,
     /// Where the arithmetic met its limits.
     pub numerics: Numerics,
+    /// Children for one effective draw at each row; empty without shortlists.
+    pub(crate) scarcity: Vec<f64>,
 }
 
 /// The particle filter, f integrated out.
@@ -78,7 +81,7 @@ pub fn particle_filter<R: Rng>(
     options: FilterOptions,
     rng: &mut R,
 ) -> Result<FilterOutcome, FilterError> {
-    run(model, sequence, shared, options, None, rng)
+    run(model, sequence, shared, options, &Children::default(), None, rng)
 }
 
 /// The conditional particle filter with ancestor sampling: one update of the path given the old one.
@@ -93,7 +96,21 @@ pub fn conditional_filter<R: Rng>(
     x_ref: &[f64],
     rng: &mut R,
 ) -> Result<FilterOutcome, FilterError> {
-    run(model, sequence, shared, options, Some(x_ref), rng)
+    conditional_filter_with(model, sequence, shared, options, &Children::default(), x_ref, rng)
+}
+
+/// The same with a number of children for each row, where there are shortlists. Exact for any numbers that do not depend
+/// on the path.
+pub fn conditional_filter_with<R: Rng>(
+    model: &StateSpace,
+    sequence: &Sequence,
+    shared: &SharedPairs,
+    options: FilterOptions,
+    children: &Children,
+    x_ref: &[f64],
+    rng: &mut R,
+) -> Result<FilterOutcome, FilterError> {
+    run(model, sequence, shared, options, children, Some(x_ref), rng)
 }
 
 fn run<R: Rng>(
@@ -101,13 +118,14 @@ fn run<R: Rng>(
     sequence: &Sequence,
     shared: &SharedPairs,
     options: FilterOptions,
+    children: &Children,
     x_ref: Option<&[f64]>,
     rng: &mut R,
 ) -> Result<FilterOutcome, FilterError> {
     let inputs: Vec<Vec<f64>> = (0..sequence.n_rows()).map(|t| sequence.u(t).to_vec()).collect();
     let reference = x_ref.map(|x| model.transition.pairs(x, |s| sequence.u(s), sequence.n_u()));
     let population = Population::new(&model.transition, &inputs, &shared.0, reference.as_ref())?;
-    let mut pass = Pass::new(model, sequence, options, x_ref, population);
+    let mut pass = Pass::new(model, sequence, options, children, x_ref, population);
     pass.start(rng)?;
     for t in 1..sequence.n_rows() {
         pass.step(t, rng)?;

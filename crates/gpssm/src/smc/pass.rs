@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use rand::Rng;
 
+use super::children::{Children, draws_for_one};
 use super::filter::{FilterError, FilterOptions, FilterOutcome};
-use super::proposal::{LISTED, Lookahead, Proposal, sample_gaussian};
+use super::proposal::{Lookahead, Proposal, sample_gaussian};
 use super::shortlist::Shortlist;
 use super::weights::{draw_index, normalise};
 use crate::dynamics::population::Population;
@@ -25,6 +26,9 @@ pub(super) struct Pass<'a> {
     x_ref: Option<&'a [f64]>,
     adapted: bool,
     listed: bool,
+    children: &'a Children,
+    /// Children for one effective draw at each row, where there are lists.
+    scarcity: Vec<f64>,
     n_x: usize,
     population: Population<'a>,
     /// Normalised w_t, and their logarithms.
@@ -50,22 +54,26 @@ impl<'a> Pass<'a> {
         model: &'a StateSpace,
         sequence: &'a Sequence,
         options: FilterOptions,
+        children: &'a Children,
         x_ref: Option<&'a [f64]>,
         population: Population<'a>,
     ) -> Self {
         let (n, n_x, n_u) = (options.n_particles, model.transition.n_x(), sequence.n_u());
         let linear = model.sensor.as_linear_gaussian().is_some();
+        let listed = match options.proposal {
+            Proposal::Shortlist => true,
+            Proposal::Auto => !linear && model.transition.is_learned(),
+            Proposal::Bootstrap | Proposal::Adapted => false,
+        };
         Self {
             model,
             sequence,
             options,
             x_ref,
             adapted: linear && matches!(options.proposal, Proposal::Auto | Proposal::Adapted),
-            listed: match options.proposal {
-                Proposal::Shortlist => true,
-                Proposal::Auto => !linear && model.transition.is_learned(),
-                Proposal::Bootstrap | Proposal::Adapted => false,
-            },
+            listed,
+            children,
+            scarcity: if listed { vec![0.0; sequence.n_rows()] } else { Vec::new() },
             n_x,
             population,
             weights: vec![1.0 / n as f64; n],
@@ -95,6 +103,7 @@ impl<'a> Pass<'a> {
             path: self.trace(last),
             log_marginal_likelihood: self.log_marginal_likelihood,
             numerics: self.population.numerics(),
+            scarcity: self.scarcity,
         }
     }
 
@@ -165,6 +174,9 @@ impl<'a> Pass<'a> {
         self.model.log_weights(self.sequence, t, &self.z, &mut self.log_weights, &mut self.room);
         self.weights.copy_from_slice(&self.log_weights);
         let log_mean = normalise(&mut self.weights).ok_or_else(|| self.dead(t))?;
+        if let Some(scarcity) = self.scarcity.get_mut(t) {
+            *scarcity = draws_for_one(&self.weights);
+        }
         let log_sum = log_mean + (self.options.n_particles as f64).ln();
         self.log_weights.iter_mut().for_each(|w| *w -= log_sum);
         self.log_marginal_likelihood += log_mean;
@@ -206,8 +218,10 @@ impl<'a> Pass<'a> {
         if let (Some(j), Some(x_ref)) = (j, self.x_ref) {
             self.set_reference_state(t, j, x_ref);
         }
-        if self.listed && self.sequence.y(t).iter().any(|y| !y.is_nan()) {
-            self.take_from_list(t, j, rng)?;
+        let is_seen = self.sequence.y(t).iter().any(|y| !y.is_nan());
+        let n_children = if self.listed && is_seen { self.children.at(t) } else { 1 };
+        if n_children > 1 {
+            self.take_from_list(t, n_children, j, rng)?;
         } else if let Some(mut adapter) = adapter {
             self.look_ahead(t, &mut adapter)?;
             self.draw_parents(j, rng);
@@ -277,13 +291,20 @@ impl<'a> Pass<'a> {
     }
 
     /// Many children of the particles, and from them by their weights the next generation, the reference among both.
-    fn take_from_list<R: Rng>(&mut self, t: usize, j: Option<usize>, rng: &mut R) -> Result<(), FilterError> {
+    fn take_from_list<R: Rng>(
+        &mut self,
+        t: usize,
+        n_children: usize,
+        j: Option<usize>,
+        rng: &mut R,
+    ) -> Result<(), FilterError> {
         let (n, scheme) = (self.options.n_particles, self.options.resampling);
         let reference = j.map(|j| (j, &self.own[..]));
-        let (u, n_listed) = (self.sequence.u(t), LISTED * n);
+        let (u, n_listed) = (self.sequence.u(t), n_children * n);
         self.list.draw(n_listed, scheme, &self.weights, &self.predictions, u, reference, rng);
         let log_mean = self.list.weigh(self.model, self.sequence, t, &mut self.room);
         self.log_marginal_likelihood += log_mean.ok_or_else(|| self.dead(t))?;
+        self.scarcity[t] = self.list.draws_for_one();
         let generation = self.generation(t);
         self.list.take(n, scheme, j.is_some(), rng, &mut self.states[generation], &mut self.parents);
         self.weigh_all_alike();

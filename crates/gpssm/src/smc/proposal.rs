@@ -22,12 +22,9 @@ pub enum Proposal {
     Adapted,
     /// Several states for each particle from the one-step prediction, of which one for each is taken by p(y_t | x_t). As good
     /// as several times the particles, at the price of few where f is unknown: what costs is the prediction from a
-    /// path, not a look at the sensor.
+    /// path, not a look at the sensor. A chain finds out in warm-up how many each row needs, see [`Children`](super::Children).
     Shortlist,
 }
-
-/// States on the shortlist for each particle.
-pub(crate) const LISTED: usize = 16;
 
 /// p(x_t | path_i, y_t) and p(y_t | path_i) of all particles.
 #[derive(Default)]

@@ -6,6 +6,7 @@
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 
+use super::children::draws_for_one;
 use super::resampling::Resampling;
 use super::weights::normalise;
 use crate::dynamics::predictions::Predictions;
@@ -89,6 +90,11 @@ impl Shortlist {
         self.weights.resize(self.z.len(), 0.0);
         model.log_weights(sequence, t, &self.z, &mut self.weights, room);
         normalise(&mut self.weights)
+    }
+
+    /// Children that come to one effective draw.
+    pub(super) fn draws_for_one(&self) -> f64 {
+        draws_for_one(&self.weights)
     }
 
     /// Takes `n` children by their weights, the reference last if there is one: their states (row-major) and their ancestors.

@@ -29,6 +29,8 @@ pub struct Case {
     pub n_particles: usize,
     pub proposal: Proposal,
     pub resampling: Resampling,
+    /// Children on the shortlist of each row; sixteen where there is no number.
+    pub children: Vec<u8>,
     /// Transitions of each sequence; all share f.
     pub lengths: Vec<usize>,
     pub n_y: usize,
@@ -85,6 +87,7 @@ fn case(name: &'static str, model: StateSpace, proposal: Proposal, resampling: R
         n_particles: 3,
         proposal,
         resampling,
+        children: Vec::new(),
         lengths: vec![4],
         n_y,
         n_u,
@@ -209,6 +212,7 @@ pub fn shortlist_cases() -> Vec<Case> {
     vec![
         main("shortlist, multinomial", Multinomial),
         main("shortlist, systematic", Systematic),
+        Case { children: vec![1, 3, 1, 40, 2], ..main("shortlist, lengths by row", Systematic) },
         Case { n_particles: 2, ..case("shortlist, N = 2", scalar(), Shortlist, Systematic) },
         Case {
             missing: |_, t, _| t == 0 || t == 2 || t == 3,

@@ -251,7 +251,7 @@ impl<'a> Twin<'a> {
         let scheme = if lines_hardly_meet(&v) { Resampling::Multinomial } else { self.case.resampling };
         let ancestor_weights = self.ancestor_weights(particles, &log_v);
         let seen = self.sequence.y(t).iter().any(|y| !y.is_nan());
-        if self.case.proposal == Proposal::Shortlist && seen {
+        if self.case.proposal == Proposal::Shortlist && seen && self.n_children(t) > 1 {
             return self.take_from_list(t, particles, &proposals, &ancestor_weights, rng);
         }
         let ancestors = self.ancestors(&v, &ancestor_weights, scheme, rng);
@@ -268,7 +268,12 @@ impl<'a> Twin<'a> {
         self.weigh(t, next, log_marginal_likelihood)
     }
 
-    /// Sixteen children of each particle, the reference's among them, and as many of these as there are particles.
+    /// Children of each particle at row t.
+    fn n_children(&self, t: usize) -> usize {
+        self.case.children.get(t).map_or(16, |&n| usize::from(n))
+    }
+
+    /// Some children of each particle, the reference's among them, and as many of these as there are particles.
     fn take_from_list(
         &self,
         t: usize,
@@ -277,7 +282,7 @@ impl<'a> Twin<'a> {
         ancestor_weights: &[f64],
         rng: &mut ChaCha8Rng,
     ) -> Particles {
-        let (n, n_listed) = (self.case.n_particles, 16 * self.case.n_particles);
+        let (n, n_listed) = (self.case.n_particles, self.n_children(t) * self.case.n_particles);
         let j = index_at(ancestor_weights, rng.random());
         let v = normalise(&particles.log_w).0;
         let mut parents = others(&v, n_listed, j, self.case.resampling, rng);

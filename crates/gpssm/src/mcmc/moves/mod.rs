@@ -108,6 +108,8 @@ pub struct Sweep<'a> {
     /// The transition with the weights drawn in this sweep, if there are any. A move that changes theta or the
     /// paths with weights integrated out must come before they are drawn.
     pub drawn: &'a mut Option<Transition>,
+    /// Children for one effective draw in this sweep, by sequence and row; empty without shortlists.
+    pub(crate) scarcity: &'a mut [Vec<f64>],
     /// What happened in the sweep so far.
     pub info: &'a mut SweepInfo,
 }

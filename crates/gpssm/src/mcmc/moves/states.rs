@@ -3,7 +3,8 @@
 use super::{Move, Sweep, Weights};
 use crate::model::compile::Problem;
 use crate::random::Purpose;
-use crate::smc::filter::conditional_filter;
+use crate::smc::children::Children;
+use crate::smc::filter::conditional_filter_with;
 use crate::state_space::SharedPairs;
 
 /// Draws x_{0:T} of each sequence by the conditional particle filter with ancestor sampling, given theta, y and the
@@ -42,10 +43,14 @@ impl Move for States {
                 shared.add(&model.transition, path, &problem.sequences()[other]);
             }
             let x_ref = &sweep.state.paths[s];
-            match conditional_filter(&model, sequence, &shared, sweep.options, x_ref, &mut rng) {
+            let default = Children::default();
+            let children = sweep.state.children.get(s).unwrap_or(&default);
+            match conditional_filter_with(&model, sequence, &shared, sweep.options, children, x_ref, &mut rng)
+            {
                 Ok(outcome) => {
                     sweep.info.count(&outcome.numerics);
                     sweep.state.paths[s] = outcome.path;
+                    sweep.scarcity[s] = outcome.scarcity;
                 }
                 Err(_) => sweep.info.filter_failures += 1,
             }
