@@ -30,10 +30,13 @@ pub struct ChainState {
     /// What Gaussian approximations are expanded around, and the mean path since it was last set; frozen after warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchor: Option<Anchor>,
-    /// Axes along which the learned entries of theta move with the path: columns of a lower triangle, row-major; frozen after
-    /// warm-up.
+    /// Axes along which the learned entries of theta, and then the coefficients of f, move with the path: columns of a lower
+    /// triangle, row-major; frozen after warm-up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub axes: Vec<f64>,
+    /// Coefficients of linear and constant parts of f, as they were last drawn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coefficients: Vec<f64>,
     /// What was visited since they were last set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visited: Option<Visited>,
@@ -50,23 +53,28 @@ pub struct ChainState {
 pub struct Visited {
     n: u64,
     paths: Vec<Vec<f64>>,
-    /// Mean of the coordinates of the learned entries of theta, and the sum of products of distances from it.
+    /// Mean of the coordinates of the learned entries of theta and of the coefficients of f, and the sum of products of distances
+    /// from it.
     theta: Vec<f64>,
     products: Vec<f64>,
 }
 
 impl Visited {
-    fn nothing(state: &ChainState, n_learned: usize) -> Self {
+    fn nothing(state: &ChainState, n: usize) -> Self {
         let paths = state.paths.iter().map(|path| vec![0.0; path.len()]).collect();
-        Self { n: 0, paths, theta: vec![0.0; n_learned], products: vec![0.0; n_learned * n_learned] }
+        Self { n: 0, paths, theta: vec![0.0; n], products: vec![0.0; n * n] }
     }
 
     fn add(&mut self, problem: &Problem, state: &ChainState) {
+        let mut at = problem.table().learned_coordinates(&state.theta);
+        at.extend(&state.coefficients);
+        if at.len() != self.theta.len() {
+            *self = Self::nothing(state, at.len());
+        }
         let size = |x: &f64| if Anchor::is_signed(problem) { x.abs() } else { *x };
         for (sum, path) in self.paths.iter_mut().zip(&state.paths) {
             sum.iter_mut().zip(path).for_each(|(sum, x)| *sum += size(x));
         }
-        let at = problem.table().learned_coordinates(&state.theta);
         let n = at.len();
         self.n += 1;
         let before: Vec<f64> = at.iter().zip(&self.theta).map(|(x, mean)| x - mean).collect();
@@ -80,7 +88,7 @@ impl Visited {
         self.paths.iter().map(|sum| sum.iter().map(|x| x / self.n as f64).collect()).collect()
     }
 
-    /// Cholesky factor of the covariance of theta, drawn towards independence; logarithms also towards a spread of a fifth.
+    /// Cholesky factor of the covariance of theta and the coefficients of f, drawn towards independence; logarithms also towards a spread of a fifth.
     fn axes(&self, table: &ParameterTable) -> Vec<f64> {
         let (m, n) = (self.theta.len(), self.n as f64);
         let prior = PRIOR_DRAWS / (n + PRIOR_DRAWS);
@@ -114,6 +122,7 @@ impl ChainState {
             widths,
             anchor: None,
             axes: Vec::new(),
+            coefficients: Vec::new(),
             visited: None,
             children: Vec::new(),
             scarcity: Vec::new(),
@@ -283,8 +292,7 @@ impl<'a> Chain<'a> {
         if !self.moves.iter().any(|step| step.needs_anchor()) {
             return;
         }
-        let n_learned = self.problem.table().learned().count();
-        let mut visited = state.visited.take().unwrap_or_else(|| Visited::nothing(state, n_learned));
+        let mut visited = state.visited.take().unwrap_or_else(|| Visited::nothing(state, 0));
         visited.add(self.problem, state);
         state.visited = Some(visited);
         if is_time {

@@ -1,6 +1,6 @@
 //! Models whose full sweeps are tested: every kind of hyper-parameter and every way it is drawn.
 
-use gpssm::kernel::SQUARED_EXPONENTIAL;
+use gpssm::kernel::{LINEAR, SQUARED_EXPONENTIAL};
 use gpssm::model::{
     CovariancePrior, FunctionRef, FunctionSpec, InitialSpec, Orientation, ParameterTable, Predictor,
     ProcessNoiseSpec, ScalePrior, SensorNoiseSpec, SensorSpec, StateSpec, Symmetry, TransitionSpec, Value,
@@ -33,7 +33,8 @@ impl Theta<'_> {
     fn kernel(&self, d: usize, components: &[&str]) -> Option<SquaredExponential> {
         let state = &self.table.names.states[d - 1];
         let ell = components.iter().map(|c| self.get(&format!("se_ell[{state}, {c}]"))).collect();
-        Some(SquaredExponential { sigma_f: self.get(&format!("se_sigma_f[{state}]")), ell })
+        let linear = self.table.index(&format!("linear_sigma[{state}, {state}]")).map(|k| self.values[k]);
+        Some(SquaredExponential { sigma_f: self.get(&format!("se_sigma_f[{state}]")), ell, linear })
     }
 
     fn scalar(&self, components: &[&str]) -> Numbers {
@@ -135,6 +136,21 @@ pub fn squared_exponential() -> Case {
     let noise = ProcessNoiseSpec::Diagonal(vec![ScalePrior::on_variance(log_normal(0.16, 0.8))]);
     let sensor = sensor(Predictor::States, ScalePrior::on_sd(log_normal(0.3, 0.5)));
     one("squared exponential", model(vec![state], 1, noise, sensor), plan(4, 1, &[]), |theta| Numbers {
+        sensor_noise: theta.sensor_variance(),
+        ..theta.scalar(&["x"])
+    })
+}
+
+/// A linear part beside the smooth one.
+pub fn with_linear_part() -> Case {
+    let mut state = gp(log_normal(0.6, 0.4), log_normal(1.5, 0.4), FunctionSpec::Identity);
+    if let TransitionSpec::Gp { kernel, .. } = &mut state.transition {
+        let linear = KernelSpec::new(&LINEAR).with("sigma", log_normal(0.4, 0.4));
+        *kernel = KernelSpec::Sum(vec![kernel.clone(), linear]);
+    }
+    let sensor = sensor(Predictor::States, ScalePrior::on_sd(log_normal(0.3, 0.5)));
+    let model = model(vec![state], 1, process_sd(log_normal(0.4, 0.4)), sensor);
+    one("with a linear part", model, plan(4, 1, &[]), |theta| Numbers {
         sensor_noise: theta.sensor_variance(),
         ..theta.scalar(&["x"])
     })
@@ -389,5 +405,6 @@ pub fn all() -> Vec<Case> {
         linear_mean(),
         known_unknown_and_lag(),
         lagged(),
+        with_linear_part(),
     ]
 }

@@ -8,14 +8,22 @@ use rand_distr::{Distribution, StudentT};
 use statrs::function::gamma::ln_gamma;
 use std::f64::consts::PI;
 
-/// sigma_f^2 exp(-r^2 / 2), r^2 = sum_c ((z_c - z'_c) / ell_c)^2.
+/// sigma_f^2 exp(-r^2 / 2), r^2 = sum_c ((z_c - z'_c) / ell_c)^2, and a linear part sigma^2 z . z'.
 pub struct SquaredExponential {
     pub sigma_f: f64,
     pub ell: Vec<f64>,
+    /// sigma.
+    pub linear: Option<f64>,
 }
 
 impl SquaredExponential {
     pub fn value(&self, a: &[f64], b: &[f64]) -> f64 {
+        let product: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+        self.smooth(a, b) + self.linear.map_or(0.0, |sigma| sigma * sigma * product)
+    }
+
+    /// Without the linear part.
+    pub fn smooth(&self, a: &[f64], b: &[f64]) -> f64 {
         let square: f64 = a.iter().zip(b).zip(&self.ell).map(|((a, b), ell)| ((a - b) / ell).powi(2)).sum();
         self.sigma_f.powi(2) * (-0.5 * square).exp()
     }

@@ -29,8 +29,14 @@ fn axis_entry(i: usize, j: usize) -> f64 {
     }
 }
 
+/// Coefficients of the linear part of f, of one state.
+fn n_coefficients(problem: &Problem) -> usize {
+    problem.table().parameters.iter().filter(|parameter| parameter.name.starts_with("linear_sigma")).count()
+}
+
 fn axes(problem: &Problem) -> Vec<f64> {
-    let n = (0..problem.table().len()).filter(|&k| !problem.table().is_fixed(k)).count();
+    let learned = (0..problem.table().len()).filter(|&k| !problem.table().is_fixed(k)).count();
+    let n = learned + n_coefficients(problem);
     (0..n * n).map(|k| axis_entry(k / n, k % n)).collect()
 }
 
@@ -111,7 +117,7 @@ fn factor(matrix: &[f64], n: usize) -> Vec<f64> {
     }
 }
 
-/// FIC on some inducing inputs, one state, mean function x.
+/// FIC on some inducing inputs, one state, mean function x. The first feature is that of the linear part, if there is one.
 struct Fic<'a> {
     numbers: &'a Numbers,
     inducing: &'a [f64],
@@ -125,15 +131,23 @@ impl<'a> Fic<'a> {
         Self { numbers, inducing, l: factor(&k, n) }
     }
 
-    fn phi(&self, x: f64) -> Vec<f64> {
+    fn smooth(&self, x: f64) -> Vec<f64> {
         let mut phi: Vec<f64> = self.inducing.iter().map(|u| kernel(self.numbers, *u, x)).collect();
         solve(&self.l, &mut phi);
         phi
     }
 
+    fn linear(&self) -> Option<f64> {
+        self.numbers.kernel[0].as_ref().unwrap().linear
+    }
+
+    fn phi(&self, x: f64) -> Vec<f64> {
+        self.linear().map(|sigma| sigma * x).into_iter().chain(self.smooth(x)).collect()
+    }
+
     /// Variance of the next state given w.
     fn noise(&self, x: f64) -> f64 {
-        let phi = self.phi(x);
+        let phi = self.smooth(x);
         self.numbers.q[0] + (kernel(self.numbers, x, x) - dot(&phi, &phi)).max(0.0)
     }
 
@@ -143,7 +157,7 @@ impl<'a> Fic<'a> {
 
     /// Factor of the precision of w given a path, and L^{-1} b.
     fn posterior(&self, path: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let m = self.inducing.len();
+        let m = self.phi(0.0).len();
         let mut gram: Vec<f64> = (0..m * m).map(|i| f64::from(u8::from(i / m == i % m))).collect();
         let mut b = vec![0.0; m];
         for step in path.windows(2) {
@@ -172,7 +186,7 @@ impl<'a> Fic<'a> {
 }
 
 fn kernel(numbers: &Numbers, a: f64, b: f64) -> f64 {
-    numbers.kernel[0].as_ref().unwrap().value(&[a], &[b])
+    numbers.kernel[0].as_ref().unwrap().smooth(&[a], &[b])
 }
 
 /// x = mean + L^{-T} z, by dense matrices.
@@ -282,6 +296,7 @@ fn solve_transposed(l: &[f64], mut x: Vec<f64>) -> Vec<f64> {
 }
 
 /// Where the twin is while w is given.
+#[derive(Clone)]
 struct Given<'a> {
     twin: &'a Twin<'a>,
     inducing: &'a [f64],
@@ -289,6 +304,20 @@ struct Given<'a> {
 }
 
 impl Given<'_> {
+    /// Amplitude of the linear part.
+    fn sigma(&self, theta: &[f64]) -> Option<f64> {
+        self.twin.numbers(theta).kernel[0].as_ref().unwrap().linear
+    }
+
+    /// The same f under another theta, its slope moved by a step.
+    fn moved(&self, from: &[f64], to: &[f64], step: f64) -> Self {
+        let mut moved = self.clone();
+        if let (Some(from), Some(to)) = (self.sigma(from), self.sigma(to)) {
+            moved.w[0] = (self.w[0] * from + step) / to;
+        }
+        moved
+    }
+
     fn coordinates(&self, theta: &[f64], center: &[f64], y: &[Vec<f64>], x: &[f64]) -> Coordinates {
         let numbers = self.twin.numbers(theta);
         let r = theta[self.twin.problem.table().index("sensor_sd[y]").unwrap()];
@@ -310,7 +339,11 @@ impl Given<'_> {
             true => 0.0,
             false => Fic::new(&numbers, self.inducing).log_density(&state.paths[0], &self.w),
         };
-        self.twin.log_joint(&state.theta, before, state) - 0.5 * state.paths[0][0].powi(2) + of_w
+        let of_slope = match self.sigma(&state.theta) {
+            Some(sigma) if !self.twin.is(Mutant::AmplitudeForgotten) => -sigma.ln(),
+            _ => 0.0,
+        };
+        self.twin.log_joint(&state.theta, before, state) - 0.5 * state.paths[0][0].powi(2) + of_w + of_slope
     }
 }
 
@@ -326,9 +359,10 @@ fn twin_update(
     let mut rng = stream(seed, 0, Purpose::PathAndNoise, sweep, 0);
     let table = twin.problem.table();
     let learned: Vec<usize> = (0..table.len()).filter(|&k| !table.is_fixed(k)).collect();
-    let is_noise =
-        |j: &usize| ["process_sd[x]", "sensor_sd[y]"].contains(&&*table.parameters[learned[*j]].name);
-    let (noise, others): (Vec<usize>, Vec<usize>) = (0..learned.len()).partition(is_noise);
+    let name = |j: usize| learned.get(j).map_or("slope", |&k| &table.parameters[k].name);
+    let is_noise = |j: &usize| ["process_sd[x]", "sensor_sd[y]"].contains(&name(*j));
+    let n = learned.len() + n_coefficients(twin.problem);
+    let (noise, others): (Vec<usize>, Vec<usize>) = (0..n).partition(is_noise);
     let turn = others[sweep as usize % others.len()];
     let center = &center.paths[0];
     for j in std::iter::once(turn).chain(noise) {
@@ -343,27 +377,28 @@ fn twin_update(
             for i in j..learned.len() {
                 moved.theta[learned[i]] *= (along * axis_entry(i, j)).exp();
             }
+            let given = given.moved(&theta, &moved.theta, along * axis_entry(learned.len(), j));
             let mut new = given.coordinates(&moved.theta, center, &y, &x);
             if twin.is(Mutant::StaleFrame) {
                 new.mean.clone_from(&now.mean);
                 new.mean[0] += 0.3 * (x[1] - now.mean[1]);
             }
             moved.paths[0] = new.place(&z);
-            (moved, new)
+            (moved, new, given)
         };
         let mut density = |along: f64| {
-            let (moved, new) = at(along);
+            let (moved, new, given) = at(along);
             let volume = if twin.is(Mutant::NoVolume) { 0.0 } else { new.log_volume() };
             given.log_density(&moved, &theta) + volume
         };
         let current = density(0.0);
         let outcome = slice_update(0.0, current, 3.0, SliceLimits::default(), &mut density, &mut rng);
-        let coordinates = if outcome.x == 0.0 {
-            now
+        let (coordinates, given) = if outcome.x == 0.0 {
+            (now, given.clone())
         } else {
-            let (moved, new) = at(outcome.x);
+            let (moved, new, given) = at(outcome.x);
             *state = moved;
-            new
+            (new, given)
         };
         turn_path(&given, &coordinates, state, &z, &mut rng);
     }
@@ -415,7 +450,12 @@ fn twin_state(case: &Case, problem: &Problem, start: &Replicate, seed: u64, muta
 #[test]
 fn a_dense_twin_reproduces_the_move() {
     // In the second the inducing inputs lie close together for their length-scale, and K_UU loses digits.
-    for (case, tolerance) in [(cases::squared_exponential(), 1e-8), (cases::inverse_gamma_sensor(), 1e-4)] {
+    let cases = [
+        (cases::squared_exponential(), 1e-8),
+        (cases::inverse_gamma_sensor(), 1e-4),
+        (cases::with_linear_part(), 1e-6),
+    ];
+    for (case, tolerance) in cases {
         for seed in 0..40 {
             let start = exact_start(&case, &case.blank(), seed).unwrap();
             let problem = case.problem(&start.y);
@@ -434,11 +474,14 @@ fn a_dense_twin_reproduces_the_move() {
 }
 
 fn assert_seen(mutant: Mutant, n_replicates: u64) {
-    let case = cases::squared_exponential();
+    assert_seen_in(&cases::squared_exponential(), mutant, n_replicates);
+}
+
+fn assert_seen_in(case: &Case, mutant: Mutant, n_replicates: u64) {
     let update = |problem: &Problem, start: &Replicate, seed: u64| {
-        twin_state(&case, problem, start, seed, Some(mutant))
+        twin_state(case, problem, start, seed, Some(mutant))
     };
-    let (name, z) = paired_test(&case, n_replicates, 3, &update).worst();
+    let (name, z) = paired_test(case, n_replicates, 3, &update).worst();
     println!("{mutant:?}: {name} has z = {z:.1} after {n_replicates} replicates");
     assert!(z.abs() > DETECT, "{mutant:?} was not seen: {name} has z = {z:.1}");
 }
@@ -471,4 +514,9 @@ fn a_forgotten_density_of_the_drawn_function_is_seen() {
 #[test]
 fn a_path_that_turns_by_any_angle_is_seen() {
     assert_seen(Mutant::EveryAngle, 4_000);
+}
+
+#[test]
+fn a_forgotten_amplitude_of_the_slope_is_seen() {
+    assert_seen_in(&cases::with_linear_part(), Mutant::AmplitudeForgotten, 4_000);
 }

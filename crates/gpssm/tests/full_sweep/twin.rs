@@ -42,6 +42,8 @@ pub enum Mutant {
     StaleFrame,
     /// The path moves as if the draw of f said nothing of it.
     FunctionForgotten,
+    /// Coefficients of f move as if their weights had moved.
+    AmplitudeForgotten,
     /// The coordinates of the path are redrawn as if they were independent normals.
     EveryAngle,
 }

@@ -167,6 +167,18 @@ impl Basis {
         (self, amplitudes)
     }
 
+    /// Exact features, of linear and constant kernels: which they are, and their amplitudes.
+    pub(crate) fn exact_features(&self) -> impl Iterator<Item = (usize, f64)> {
+        let starts = self.parts.iter().scan(0, |at, part| {
+            *at += part.len();
+            Some(*at - part.len())
+        });
+        self.parts.iter().zip(starts).filter_map(|(part, at)| match part {
+            Part::Exact { sigma, .. } => Some((at, *sigma)),
+            _ => None,
+        })
+    }
+
     /// Whether the noise differs from point to point.
     pub(crate) fn is_corrected(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Inducing(basis) if basis.is_corrected()))

@@ -91,6 +91,17 @@ impl Design {
         self.n_weights
     }
 
+    /// Exact features of all dimensions, and their amplitudes.
+    pub(crate) fn exact_features(&self) -> Vec<(usize, f64)> {
+        let mut offset = 0;
+        let of_dimension = self.bases.iter().flat_map(|basis| {
+            offset += basis.len();
+            let start = offset - basis.len();
+            basis.exact_features().map(move |(at, sigma)| (start + at, sigma))
+        });
+        of_dimension.collect()
+    }
+
     /// Rows H before they are whitened, (point, dimension, weight), and what FIC adds to the noise, (point,
     /// dimension).
     pub(crate) fn features(&self, z: &Points, rows: &mut Vec<f64>, extra: &mut Vec<f64>) {

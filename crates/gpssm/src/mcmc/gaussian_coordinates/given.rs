@@ -5,22 +5,30 @@
 //! p(x, theta | y), whatever g is. With a finite basis as prior over f, w are its own weights and
 //! p(x | theta) g(w | x, theta) = p(w) p(x | w, theta); with an exact Gaussian process they are those of FIC on some
 //! inducing inputs, close to it.
+//!
+//! Linear and constant parts of a kernel have features of their own. Of these the coefficients are held, not the weights: a
+//! coefficient is the weight times the feature's amplitude, which is an entry of theta. Coefficients may also move together with
+//! theta: where outputs cannot tell noise of the process from that of the sensor, both move with the slope of f.
 
 use rand::Rng;
 
-use crate::dynamics::basis::features::BasisChoice;
+use crate::dynamics::basis::features::{BasisChoice, without_exact_parts};
 use crate::dynamics::basis::regression::Design;
 use crate::dynamics::block::Pairs;
 use crate::dynamics::transition::{FunctionPrior, Transition};
 use crate::function::evaluate_all;
+use crate::kernel::Kernel;
 use crate::linalg::dense::NotPositiveDefinite;
 use crate::linalg::small;
 use crate::points::Points;
 
 /// Weights of each block of state dimensions; none where the transition is known.
+#[derive(Clone)]
 pub(crate) struct GivenFunction {
     choice: BasisChoice,
     weights: Vec<Vec<f64>>,
+    /// Which of them belong to linear and constant parts, by block.
+    exact: Vec<Vec<usize>>,
 }
 
 /// f at some points and the noise at the first of them, block by block.
@@ -40,13 +48,42 @@ impl GivenFunction {
         pairs: &Pairs,
         rng: &mut R,
     ) -> Result<Self, NotPositiveDefinite> {
-        let weights = transition.blocks().into_iter().map(|dims| {
-            if transition.is_known(&dims) {
-                return Ok(Vec::new());
+        let mut drawn = Self { choice: choice.clone(), weights: Vec::new(), exact: Vec::new() };
+        for dims in transition.blocks() {
+            let (mut weights, mut exact) = (Vec::new(), Vec::new());
+            if !transition.is_known(&dims) {
+                let noise = transition.noise_of(&dims);
+                let (design, statistics) = transition.statistics(&dims, choice, noise, pairs)?;
+                weights = statistics.draw_weights(rng)?;
+                exact = design.exact_features().into_iter().map(|(at, _)| at).collect();
             }
-            transition.statistics(&dims, choice, transition.noise_of(&dims), pairs)?.1.draw_weights(rng)
-        });
-        Ok(Self { weights: weights.collect::<Result<_, _>>()?, choice: choice.clone() })
+            drawn.weights.push(weights);
+            drawn.exact.push(exact);
+        }
+        Ok(drawn)
+    }
+
+    /// Coefficients of linear and constant parts, block by block.
+    pub(crate) fn coefficients(&self, transition: &Transition) -> Vec<f64> {
+        let mut amplitudes = amplitudes(transition).into_iter();
+        let blocks = self.weights.iter().zip(&self.exact);
+        let weights = blocks.flat_map(|(weights, exact)| exact.iter().map(|&at| weights[at]));
+        weights.map(|weight| weight * amplitudes.next().unwrap_or(1.0)).collect()
+    }
+
+    /// The same function with these coefficients, under another theta.
+    pub(crate) fn with_coefficients(&self, transition: &Transition, coefficients: &[f64]) -> Self {
+        let mut moved = self.clone();
+        let mut weights = coefficients.iter().zip(amplitudes(transition)).map(|(value, sigma)| value / sigma);
+        for (own, exact) in moved.weights.iter_mut().zip(&self.exact) {
+            exact.iter().zip(&mut weights).for_each(|(&at, weight)| own[at] = weight);
+        }
+        moved
+    }
+
+    /// log |dw / d coefficients|.
+    pub(crate) fn log_volume(&self, transition: &Transition) -> f64 {
+        -amplitudes(transition).iter().map(|sigma| sigma.ln()).sum::<f64>()
     }
 
     /// log g(w | x, theta), up to a constant.
@@ -66,7 +103,7 @@ impl GivenFunction {
         Ok(total)
     }
 
-    /// log p(x_{1:T} | x_0, w, theta) where f is the finite basis itself, which is
+    /// log p(w) p(x_{1:T} | x_0, w, theta) where f is the finite basis itself, which is
     /// log p(x_{1:T} | x_0, theta) + log g(w | x, theta) up to a constant; None for an exact Gaussian process.
     pub(crate) fn log_path(
         &self,
@@ -86,7 +123,9 @@ impl GivenFunction {
             };
             values.iter().map(of_block).sum()
         };
-        Some(self.beyond_the_mean(transition, &pairs.points, None).map(density))
+        let of_weights = -0.5 * self.weights.iter().flatten().map(|w| w * w).sum::<f64>();
+        let of_path = self.beyond_the_mean(transition, &pairs.points, None).map(density);
+        Some(of_path.map(|of_path: f64| of_weights + of_path))
     }
 
     /// f - m and the noise at these points, and f - m at more of them.
@@ -142,4 +181,14 @@ impl GivenFunction {
         }
         Ok(blocks)
     }
+}
+
+/// Amplitudes of the linear and constant parts of what is learned, block by block.
+fn amplitudes(transition: &Transition) -> Vec<f64> {
+    let learned = transition.blocks().into_iter().filter(|dims| !transition.is_known(dims));
+    let of_kernel = |kernel: &Kernel| {
+        let exact = without_exact_parts(kernel).0;
+        exact.exact_features().map(|(_, sigma)| sigma).collect::<Vec<_>>()
+    };
+    learned.flat_map(|dims| transition.kernels_of(&dims)).flat_map(|kernel| of_kernel(&kernel)).collect()
 }

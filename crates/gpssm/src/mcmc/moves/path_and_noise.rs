@@ -8,12 +8,12 @@
 //!
 //! p(theta') p(x'_0) p(x'_{1:T} | x'_0, theta') g(w | x', theta') p(y | x', theta') / |L'|,  x' = mu' + L'^{-T} z.
 //!
-//! Last, theta is held, and z is drawn by elliptical slice sampling: it is nearly N(0, I). f is drawn anew for each line, so
+//! Coefficients of linear and constant parts of f move on the line, too ([`GivenFunction::with_coefficients`]). Last, theta is held, and z is drawn by elliptical slice sampling: it is nearly N(0, I). f is drawn anew for each line, so
 //! that path and function take turns several times in a sweep at little cost.
 //!
 //! The lines are columns of the Cholesky factor of the covariance that the warm-up saw in the coordinates of theta (logarithms of
-//! what is positive): in these directions a posterior that is nearly Gaussian has independent coordinates. Each line that
-//! begins with a noise level is drawn in every sweep, the others in turn.
+//! what is positive) and the coefficients: in these directions a posterior that is nearly Gaussian has independent coordinates. Each
+//! line that begins with a noise level is drawn in every sweep, the others in turn.
 //!
 //! Reference for the last step: I. Murray, R. P. Adams, D. J. C. MacKay (2010), "Elliptical slice sampling", AISTATS 13.
 
@@ -53,10 +53,7 @@ impl Move for PathAndNoise {
     }
 
     fn update(&self, sweep: &mut Sweep) {
-        let n = sweep.problem.table().learned().count();
-        let Some(anchor) = sweep.state.anchor.clone().filter(|_| sweep.state.axes.len() == n * n) else {
-            return;
-        };
+        let Some(anchor) = sweep.state.anchor.clone() else { return };
         let mut rng = sweep.stream(Purpose::PathAndNoise, 0);
         sweep.work.points_move = true;
         for axis in axes(sweep) {
@@ -75,17 +72,22 @@ impl Move for PathAndNoise {
     }
 }
 
-/// Directions in the coordinates of theta, all entries: those that begin with a noise level, and one of the others in turn.
+/// Directions in the coordinates of theta, all entries, and in the coefficients of f: those that begin with a noise level, and one
+/// of the others in turn.
 fn axes(sweep: &Sweep) -> Vec<Vec<f64>> {
     let table = sweep.problem.table();
     let learned: Vec<usize> = table.learned().collect();
-    let n = learned.len();
+    let n = sweep.state.axes.len().isqrt();
+    if n < learned.len() {
+        return Vec::new();
+    }
+    let places: Vec<usize> = learned.iter().copied().chain(table.len()..).take(n).collect();
     let noise = noise_places(sweep.problem);
-    let (own, others): (Vec<usize>, Vec<usize>) = (0..n).partition(|&j| noise.contains(&learned[j]));
+    let (own, others): (Vec<usize>, Vec<usize>) = (0..n).partition(|&j| noise.contains(&places[j]));
     let turn = sweep.state.sweep as usize % others.len().max(1);
     let axis = |&j: &usize| {
-        let mut axis = vec![0.0; table.len()];
-        (j..n).for_each(|i| axis[learned[i]] = sweep.state.axes[i * n + j]);
+        let mut axis = vec![0.0; table.len() + n - learned.len()];
+        (j..n).for_each(|i| axis[places[i]] = sweep.state.axes[i * n + j]);
         axis
     };
     others.iter().skip(turn).take(1).chain(&own).map(axis).collect()
@@ -113,13 +115,14 @@ struct GivenF<'a> {
     f: &'a GivenFunction,
 }
 
-/// A point: theta with its model and coordinates, the paths, and the log density of both.
+/// A point: theta with its model, f and coordinates, the paths, and the log density of all.
 struct At {
     theta: Vec<f64>,
     model: StateSpace,
+    f: GivenFunction,
     frame: Frame,
     paths: Vec<Vec<f64>>,
-    /// Up to a constant; that of (theta, x), not of (theta, z).
+    /// Up to a constant; that of (theta, coefficients of f, x), not of (theta, coefficients, z).
     log_density: f64,
 }
 
@@ -128,42 +131,47 @@ impl GivenF<'_> {
     fn update<R: Rng>(&self, sweep: &mut Sweep, axis: &[f64], rng: &mut R) {
         let paths = sweep.state.paths.clone();
         let theta = sweep.state.theta.clone();
-        let Some((model, frame)) = self.frame(&theta, &paths) else {
+        let model = self.problem.bind(&theta);
+        let f = self.f.clone();
+        let Ok(frame) = Frame::new(self.problem, &model, self.anchor, &f, &paths) else {
             sweep.info.density_failures += 1;
             return;
         };
         let z = frame.whiten(&paths);
-        let log_density = self.log_density(&theta, &model, &paths, sweep);
-        let mut at = At { theta, model, frame, paths, log_density };
+        let log_density = self.log_density(&theta, &model, &f, &paths, sweep);
+        let mut at = At { theta, model, f, frame, paths, log_density };
         self.along(axis, &mut at, &z, sweep, rng);
         self.around(&mut at, &z, sweep, rng);
+        sweep.state.coefficients = at.f.coefficients(&at.model.transition);
         sweep.state.theta = at.theta;
         sweep.state.paths = at.paths;
-    }
-
-    fn frame(&self, theta: &[f64], paths: &[Vec<f64>]) -> Option<(StateSpace, Frame)> {
-        let model = self.problem.bind(theta);
-        Frame::new(self.problem, &model, self.anchor, self.f, paths).ok().map(|frame| (model, frame))
     }
 
     /// Slice sampling on the line, z held.
     fn along<R: Rng>(&self, axis: &[f64], at: &mut At, z: &[f64], sweep: &mut Sweep, rng: &mut R) {
         let table = self.problem.table();
         let current = at.log_density + at.frame.log_volume();
+        let coefficients = at.f.coefficients(&at.model.transition);
         let mut last: Option<(f64, At)> = None;
         let mut log_density = |along: f64| {
             let mut theta = at.theta.clone();
-            for k in (0..axis.len()).filter(|&k| axis[k] != 0.0) {
+            for k in (0..theta.len()).filter(|&k| axis[k] != 0.0) {
                 theta[k] = table.value_at(k, table.coordinate_of(k, theta[k]) + along * axis[k]);
             }
             if !table.log_prior_of_coordinates(&theta).is_finite() {
                 return f64::NEG_INFINITY;
             }
-            let Some((model, frame)) = self.frame(&theta, &at.paths) else { return f64::NEG_INFINITY };
+            let model = self.problem.bind(&theta);
+            let steps = axis[theta.len()..].iter().chain(std::iter::repeat(&0.0));
+            let moved: Vec<f64> = coefficients.iter().zip(steps).map(|(c, step)| c + along * step).collect();
+            let f = at.f.with_coefficients(&model.transition, &moved);
+            let Ok(frame) = Frame::new(self.problem, &model, self.anchor, &f, &at.paths) else {
+                return f64::NEG_INFINITY;
+            };
             let paths = frame.place(z, &at.paths);
-            let log_density = self.log_density_from(&theta, &model, &at.paths, &paths, sweep);
+            let log_density = self.log_density_from(&theta, &model, &f, &at.paths, &paths, sweep);
             let with_volume = log_density + frame.log_volume();
-            last = Some((along, At { theta, model, frame, paths, log_density }));
+            last = Some((along, At { theta, model, f, frame, paths, log_density }));
             with_volume
         };
         let outcome = slice_update(0.0, current, WIDTH, SliceLimits::default(), &mut log_density, rng);
@@ -187,7 +195,7 @@ impl GivenF<'_> {
             let (sine, cosine) = angle.sin_cos();
             let turned: Vec<f64> = z.iter().zip(&other).map(|(z, other)| cosine * z + sine * other).collect();
             let paths = at.frame.place(&turned, &at.paths);
-            let log_density = self.log_density_from(&at.theta, &at.model, &at.paths, &paths, sweep);
+            let log_density = self.log_density_from(&at.theta, &at.model, &at.f, &at.paths, &paths, sweep);
             if log_density + square(&turned) >= level {
                 (at.paths, at.log_density) = (paths, log_density);
                 break;
@@ -206,6 +214,7 @@ impl GivenF<'_> {
         &self,
         theta: &[f64],
         model: &StateSpace,
+        f: &GivenFunction,
         from: &[Vec<f64>],
         paths: &[Vec<f64>],
         sweep: &mut Sweep,
@@ -213,13 +222,21 @@ impl GivenF<'_> {
         if !self.anchor.keeps_branches(from, paths) || paths.iter().flatten().any(|x| !x.is_finite()) {
             return f64::NEG_INFINITY;
         }
-        self.log_density(theta, model, paths, sweep)
+        self.log_density(theta, model, f, paths, sweep)
     }
 
-    /// log p(theta) p(x_0) p(x_{1:T} | x_0, theta) g(w | x, theta) p(y | x, theta), up to a constant.
-    fn log_density(&self, theta: &[f64], model: &StateSpace, paths: &[Vec<f64>], sweep: &mut Sweep) -> f64 {
+    /// log p(theta) p(x_0) p(x_{1:T} | x_0, theta) g(w | x, theta) p(y | x, theta), up to a constant; of the coefficients of f, not
+    /// of their weights.
+    fn log_density(
+        &self,
+        theta: &[f64],
+        model: &StateSpace,
+        f: &GivenFunction,
+        paths: &[Vec<f64>],
+        sweep: &mut Sweep,
+    ) -> f64 {
         let (n_x, transition) = (self.problem.n_x(), &model.transition);
-        let mut density = self.problem.table().log_prior_of_coordinates(theta);
+        let mut density = self.problem.table().log_prior_of_coordinates(theta) + f.log_volume(transition);
         for (path, sequence) in paths.iter().zip(self.problem.sequences()) {
             let mut z = Points::new(n_x + sequence.n_u());
             path.chunks_exact(n_x).enumerate().for_each(|(t, x)| z.push_parts(x, sequence.u(t)));
@@ -227,8 +244,8 @@ impl GivenF<'_> {
             density += model.sensor.log_density_along(&z, |t| sequence.y(t));
         }
         let pairs = all_pairs(self.problem, paths, transition);
-        let of_path = self.f.log_path(transition, &pairs).unwrap_or_else(|| {
-            let mut total = self.f.log_density(transition, &pairs)?;
+        let of_path = f.log_path(transition, &pairs).unwrap_or_else(|| {
+            let mut total = f.log_density(transition, &pairs)?;
             for dims in transition.blocks() {
                 total += transition.log_density_of(&dims, &pairs, sweep.work)?;
                 sweep.info.density_evaluations += 1;
