@@ -179,7 +179,7 @@ pub fn starter(columns: &Columns, data: &Data) -> String {
         );
     }
     line("# lags = 2".into(), "number of past output values used as states, instead of hidden states");
-    line("# process_noise = \"log_normal(0.1, 1)\"".into(), "prior of the standard deviation; or \"full\"");
+    line("# process_noise = \"log_normal(0.3, 1)\"".into(), "prior of the standard deviation; or \"full\"");
     line("# initial = { gaussian = { mean = [0.0], sd = [1.0] } }".into(), "initial state");
     line("# [model.parameters]".into(), "priors of the parameters of formulas");
     line("# a = \"normal(0, 1)\"".into(), "");

@@ -405,9 +405,10 @@ impl Compiler<'_> {
         model.states.iter().enumerate().map(compile).collect()
     }
 
-    /// A tenth of the state's size, within a factor of about seven either way.
+    /// Three tenths of the state's size, within a factor of about seven either way: a tenth would invite functions that take all noise
+    /// for dynamics.
     fn default_scale(unit: f64) -> ScalePrior {
-        ScalePrior::on_sd(Prior::LogNormal { median: 0.1 * unit, sigma: 1.0 })
+        ScalePrior::on_sd(Prior::LogNormal { median: 0.3 * unit, sigma: 1.0 })
     }
 
     /// One prior for each of `n` noise scales from none, one or n.
