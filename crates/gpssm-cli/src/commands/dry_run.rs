@@ -6,6 +6,7 @@ use gpssm_io::describe;
 use gpssm_io::speed::seconds_per_sweep;
 use gpssm_io::table::{Data, read_record};
 
+use super::fit::check_learnable;
 use crate::args::FitArgs;
 use crate::failure::Failure;
 
@@ -15,10 +16,12 @@ pub fn run(file: &RunFile, args: &FitArgs) -> Result<u8, Failure> {
     let path = file.data_path(&config, args.data_file())?;
     if auto::is_asked_for(&config) {
         let measured = read_record(&path, &config.data.columns().as_measured()).map_err(Failure::input)?;
+        check_learnable(&measured)?;
         print!("{}", describe::describe_open(&config, &measured, &|key| file.is_given(key)));
         return Ok(0);
     }
     let data = read_record(&path, &config.data.columns()).map_err(Failure::input)?;
+    check_learnable(&data)?;
     settled(&file.resolve(&config, &data)?, &data);
     Ok(0)
 }

@@ -99,13 +99,14 @@ pub enum DataProblem {
         second: &'static str,
     },
     /// A row has too few or too many fields.
-    #[error("{found} fields, but the header names {expected}{}",
-        if found > expected { " (decimal commas? separate columns with semicolons, or write decimal points)" } else { "" })]
+    #[error("{found} {}, but the header names {expected}{advice}", if *.found == 1 { "field" } else { "fields" })]
     Ragged {
         /// Fields in this row.
         found: usize,
         /// Columns of the header.
         expected: usize,
+        /// What may have happened.
+        advice: &'static str,
     },
     /// 1,5: a number only in another style than that of programs.
     #[error("'{}' is not written like the other numbers of the file", one_line(.text))]
@@ -135,7 +136,7 @@ pub enum DataProblem {
     },
     /// Text.
     #[error("'{}' is not a number ({})", one_line(.text),
-        if *.has_unit { "write the number alone, and its unit in the header" } else { "leave missing outputs blank, or write NA" })]
+        if *.has_unit || .text.chars().any(char::is_numeric) { "write the number alone, and its unit in the header" } else { "leave missing outputs blank, and write words as numbers, such as 0 and 1" })]
     NotANumber {
         /// What stands there.
         text: String,
@@ -160,7 +161,7 @@ pub enum DataProblem {
     #[error("the label of the sequence is missing")]
     MissingLabel,
     /// Neither a number nor a date.
-    #[error("'{}' is neither a number nor a date such as 2024-01-31 or 2024-01-31T12:00:00", one_line(.text))]
+    #[error("'{}' is neither a number nor a date such as 2024-01-31, 2024-01-31T12:00:00 or 2024-01-31T12:00:00+01:00", one_line(.text))]
     BadTime {
         /// What stands there.
         text: String,
@@ -210,13 +211,13 @@ pub enum DataProblem {
     #[error("a blank line: write NA if a value is missing, or take the line out")]
     BlankLine,
     /// A time appears twice.
-    #[error("the time {} is the same as in the row before{}", one_line(.time), sequences_advice())]
+    #[error("the time {} is the same as in the row before{}", one_line(.time), repeated_advice(.time))]
     TimeRepeats {
         /// The time.
         time: String,
     },
     /// Times are not in order.
-    #[error("the time {} comes after {}: sort the rows by time{}", one_line(.time), one_line(.before), sequences_advice())]
+    #[error("the time {} comes after {}: {}", one_line(.time), one_line(.before), back_advice(.time))]
     TimeGoesBack {
         /// The time.
         time: String,
@@ -315,6 +316,26 @@ fn sequences_advice() -> &'static str {
     " (if the file holds several sequences, name the column that tells them apart with --sequence)"
 }
 
+/// A date that comes again may have its clock elsewhere.
+fn repeated_advice(time: &str) -> &'static str {
+    match time.contains(':') || time.parse::<f64>().is_ok() {
+        true => sequences_advice(),
+        false => {
+            " (if a second column holds the clock, join both into one; if the file holds several sequences, name the column that \
+                  tells them apart with --sequence)"
+        }
+    }
+}
+
+/// A clock alone goes back at midnight.
+fn back_advice(time: &str) -> String {
+    match time.contains(':') && !time.contains(['-', '/', 'T', ' ']) {
+        true => "write the date before the clock if midnight is between them; if not, sort the rows by time"
+            .to_owned(),
+        false => format!("sort the rows by time{}", sequences_advice()),
+    }
+}
+
 fn grid_advice(finest: &Option<(String, usize)>, stamps: usize) -> String {
     match finest {
         Some((step, rows)) => format!(
@@ -339,6 +360,11 @@ fn meant(name: &str, there: &[String]) -> String {
         rest.starts_with(['[', '(', '/', '_', ','])
     });
     match (longer.next(), longer.next()) {
+        (Some(only), None) if only.contains(',') => format!(
+            "; did you mean '{}'? Names with a comma are given in a model file: y = [{:?}]",
+            one_line(only),
+            one_line(only)
+        ),
         (Some(only), None) => format!("; did you mean '{}'?", one_line(only)),
         _ => did_you_mean(name, there.iter().map(String::as_str)),
     }

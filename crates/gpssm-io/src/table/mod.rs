@@ -5,7 +5,7 @@
 //! missing outputs. Only the columns that are asked for are read. What is unusual but clear (decimal commas, a row of units,
 //! lines above the header) is read as it is meant and told in a note; what is not clear is refused.
 //!
-//! - `open`, `rows`: from bytes to fields, each with its line in the file
+//! - `open`, `rows`, `encoding`: from bytes to fields, each with its line in the file
 //! - `number`, `style`, `tally`: from fields to numbers, however they are written
 //! - `stamp`, `order`, `calendar`, `times`, `dates`: from fields to times, and back to the words of the file
 //! - `sequences`, `grid`: rows of one label, in one piece, on a grid of equal steps
@@ -15,6 +15,7 @@
 
 mod calendar;
 mod dates;
+mod encoding;
 mod error;
 mod fingerprint;
 mod grid;

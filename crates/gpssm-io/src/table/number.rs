@@ -1,25 +1,26 @@
 //! Numbers in a field.
 
+use super::encoding::decode;
 use super::error::DataProblem;
 use super::style::Style;
 use super::tally::Tally;
 
 /// Words that stand for a missing value.
-const MISSING: [&str; 16] = [
+const MISSING: [&str; 19] = [
     "#n/a", "#n/a n/a", "n/a", "null", "none", "missing", "-", "--", "---", "?", "#div/0!", "#value!",
-    "#num!", "#ref!", "#name?", "#null!",
+    "#num!", "#ref!", "#name?", "#null!", "n.a.", "nil", ".",
 ];
 
 /// The number in a field, none for a blank one, NA or NaN. What is read in an unusual way goes to the tally.
 pub(super) fn number(field: &[u8], style: Style, tally: &mut Tally) -> Result<Option<f64>, DataProblem> {
-    let text = std::str::from_utf8(field).map_err(|_| DataProblem::Encoding)?;
     if style.is_plain()
+        && let Ok(text) = std::str::from_utf8(field)
         && let Ok(value) = text.parse::<f64>()
         && value.is_finite()
     {
         return Ok(Some(value));
     }
-    unusual(text.trim(), style, tally)
+    unusual(decode(field).trim(), style, tally)
 }
 
 /// Whether a text is a number.
@@ -89,7 +90,8 @@ mod tests {
         assert!(matches!(plain(b"1e999"), Err(DataProblem::NotFinite { .. })));
         assert!(matches!(plain(b"abc"), Err(DataProblem::NotANumber { has_unit: false, .. })));
         assert!(matches!(plain(b"12.5 bar"), Err(DataProblem::NotANumber { has_unit: true, .. })));
-        assert!(matches!(plain(b"\xe9"), Err(DataProblem::Encoding)));
+        assert!(matches!(plain(b"$12.50"), Err(DataProblem::NotANumber { has_unit: false, .. })));
+        assert!(matches!(plain(b"\xe9"), Err(DataProblem::NotANumber { has_unit: false, .. })));
     }
 
     #[test]

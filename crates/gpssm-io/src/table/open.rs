@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 
+use super::encoding::decode;
 use super::error::{Blame, DataError, DataProblem};
 use super::number::is_number;
 use super::rows::{Row, Rows, unreadable};
@@ -17,6 +18,8 @@ pub struct TableHeader {
     pub columns: Vec<String>,
     /// `,`, `;`, `|` or a tab.
     pub delimiter: u8,
+    /// Whether the names are written in UTF-8.
+    pub is_utf8: bool,
 }
 
 /// A file that was opened and whose header was read.
@@ -54,6 +57,7 @@ impl Table {
         }
         let place = find_header(&start, wanted);
         start.drain(..place.from);
+        let start_of_header: Vec<u8> = start.iter().copied().take_while(|byte| *byte != b'\n').collect();
         let reader = BufReader::with_capacity(BUFFER, Cursor::new(start).chain(file));
         let mut rows = Rows::new(reader, place.delimiter, place.lines);
         let columns = match rows.next() {
@@ -64,8 +68,13 @@ impl Table {
         let notes = place.skipped.then(|| {
             format!("the header was found in line {}; the lines above it were skipped", place.lines + 1)
         });
-        let header = TableHeader { file: file_name, columns, delimiter: place.delimiter };
-        Ok(Self { header, notes: notes.into_iter().collect(), rows })
+        // Only names in the header matter: numbers and dates are the same in all encodings.
+        let is_utf8 = std::str::from_utf8(&start_of_header).is_ok();
+        let notes = notes.into_iter().chain((!is_utf8).then(|| {
+            "the text is not UTF-8; names are read as Windows-1252, as spreadsheets write them".to_owned()
+        }));
+        let header = TableHeader { file: file_name, columns, delimiter: place.delimiter, is_utf8 };
+        Ok(Self { header, notes: notes.collect(), rows })
     }
 
     /// The next row below the header.
@@ -126,11 +135,7 @@ fn has_all(line: &[u8], delimiter: u8, wanted: &[&str]) -> bool {
 }
 
 fn names(first: &Row) -> Result<Vec<String>, DataProblem> {
-    let name = |field: &[u8]| match std::str::from_utf8(field) {
-        Ok(name) => Ok(name.trim().to_owned()),
-        Err(_) => Err(DataProblem::Encoding),
-    };
-    let mut columns = first.iter().map(name).collect::<Result<Vec<_>, _>>()?;
+    let mut columns: Vec<String> = first.iter().map(|name| decode(name).trim().to_owned()).collect();
     // Programs write headers as comments.
     if let Some(name) = columns[0].strip_prefix('#').map(|name| name.trim().to_owned()) {
         columns[0] = name;
@@ -149,6 +154,7 @@ impl TableHeader {
             (Some((index, _)), 0) => Ok(index),
             (Some(_), more) => Err(DataProblem::AmbiguousColumn { name: name.to_owned(), count: more + 1 }),
             (None, _) if self.columns.iter().all(|column| is_number(column)) => Err(DataProblem::NoHeader),
+            (None, _) if !self.is_utf8 && !name.is_ascii() => Err(DataProblem::Encoding),
             (None, _) => {
                 Err(DataProblem::UnknownColumn { name: name.to_owned(), there: self.columns.clone() })
             }

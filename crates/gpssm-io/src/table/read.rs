@@ -5,6 +5,7 @@ use std::path::Path;
 
 use gpssm::{Record, Sequence};
 
+use super::encoding::decode;
 use super::error::{Blame, DataError, DataProblem};
 use super::number::number;
 use super::open::{Table, TableHeader};
@@ -34,6 +35,9 @@ pub fn read_record(path: &Path, columns: &Columns) -> Result<Data, DataError> {
     }
 }
 
+/// Rows of units and descriptions; more of them are data that are no numbers.
+const MOST_UNITS: usize = 3;
+
 fn read_as(path: &Path, columns: &Columns, order: Option<Order>, style: Style) -> Result<Data, DataError> {
     let mut table = Table::open(path, &columns.names())?;
     let header = table.header.clone();
@@ -53,7 +57,7 @@ fn read_as(path: &Path, columns: &Columns, order: Option<Order>, style: Style) -
     };
     let mut notes = table.notes.clone();
     notes.extend(style.describe());
-    let mut n_read = 0;
+    let (mut n_read, mut n_units) = (0, 0);
     let mut blank = Vec::new();
     while n_read < to {
         let Some(row) = table.next()? else { break };
@@ -66,7 +70,12 @@ fn read_as(path: &Path, columns: &Columns, order: Option<Order>, style: Style) -
             reader.tally.header();
             continue;
         }
-        if n_read == 0 && reader.is_units(&row) {
+        if row.len() != header.columns.len() && row.field(0).trim_ascii_start().starts_with(b"#") {
+            reader.tally.comment();
+            continue;
+        }
+        if n_read == 0 && n_units < MOST_UNITS && reader.is_units(&row) {
+            n_units += 1;
             notes.push(format!("line {} holds units or descriptions and was skipped", row.line));
             continue;
         }
@@ -120,7 +129,7 @@ fn finish(
     let measured = Record::new(sequences.collect::<Result<_, _>>().map_err(other)?).map_err(other)?;
     let layout = columns.layout();
     let record = layout.apply_to(&measured).map_err(other)?;
-    notes.extend(super::watch::marks_of_missing(&measured, &columns.y));
+    notes.extend(super::watch::marks_of_missing(&measured, &columns.y, &columns.u));
     let sha256 = fingerprint::fingerprint(&record, columns, &labels, &time);
     let n_rows = lines.iter().map(Vec::len).sum();
     let n_missing = count_missing(&record);
@@ -164,7 +173,10 @@ impl Reader<'_> {
         }
         match found == expected {
             true => Ok(()),
-            false => Err(self.blame.line(row.line, DataProblem::Ragged { found, expected })),
+            false => {
+                let advice = advice_on_fields(row, expected);
+                Err(self.blame.line(row.line, DataProblem::Ragged { found, expected, advice }))
+            }
         }
     }
 
@@ -197,9 +209,8 @@ impl Reader<'_> {
             let name = name.clone();
             move |problem| blame.cell(line, &name, problem)
         };
-        if let (Some(place), Some(name)) = (self.places.sequence, &columns.sequence) {
-            let label = std::str::from_utf8(row.field(place)).map_err(|_| at(name)(DataProblem::Encoding))?;
-            self.builder.label(label.trim(), line)?;
+        if let Some(place) = self.places.sequence {
+            self.builder.label(decode(row.field(place)).trim(), line)?;
         }
         if let (Some(place), Some(name)) = (self.places.time, &columns.time) {
             let field = row.field(place);
@@ -225,6 +236,22 @@ impl Reader<'_> {
     fn blank_row(&mut self, line: u64, n: usize) -> Result<(), DataError> {
         let fields = vec![(0, 0); n];
         self.row(&Row::of(line, &[], &fields))
+    }
+}
+
+/// What may have happened to a row with too few or too many fields.
+fn advice_on_fields(row: &Row, expected: usize) -> &'static str {
+    let has = |mark: u8| row.iter().any(|field| field.contains(&mark));
+    match row.len() {
+        1 if has(b',') || has(b';') || has(b'\t') => {
+            " (are its columns separated by another mark than those of the header?)"
+        }
+        found if found <= expected => "",
+        found if found == expected + 1 && has(b'.') => {
+            " (row names that the header leaves out? name their column, too)"
+        }
+        _ if has(b'.') => "",
+        _ => " (decimal commas? separate columns with semicolons, or write decimal points)",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Time stamps as they are written: ISO 8601, dates with points or slashes, and clocks alone.
+//! Time stamps as they are written: ISO 8601, dates with points, slashes or names of months, and clocks alone.
 
 use super::calendar::{civil_from_days, days_from_civil, month_length};
 
@@ -34,6 +34,8 @@ pub(super) enum DateForm {
     Dmy(u8),
     /// `01/31/2024`, with this mark.
     Mdy(u8),
+    /// `31-Jan-2024`.
+    Named,
     /// No date.
     None,
 }
@@ -57,6 +59,8 @@ pub(super) enum Zone {
     None,
     /// `Z`.
     Utc,
+    /// ` UTC`.
+    UtcWord,
     /// Minutes east of Greenwich.
     Offset(i64),
 }
@@ -88,8 +92,14 @@ pub(super) fn parse(text: &str, order: Order) -> Option<Stamp> {
     if !text.is_ascii() || text.len() < 4 || text.len() > 40 {
         return None;
     }
-    let (date, clock) = match text.find(['T', ' ', 't']) {
-        Some(at) if !text[..at].contains(':') => (&text[..at], Some((text.as_bytes()[at], &text[at + 1..]))),
+    let bytes = text.as_bytes();
+    // The t of Oct ends no date.
+    let is_end = |at: &usize| {
+        bytes[*at] == b' '
+            || bytes[*at].eq_ignore_ascii_case(&b't') && *at > 0 && bytes[at - 1].is_ascii_digit()
+    };
+    let (date, clock) = match (0..bytes.len()).find(is_end) {
+        Some(at) if !text[..at].contains(':') => (&text[..at], Some((bytes[at], &text[at + 1..]))),
         _ if text.contains(':') => ("", Some((b' ', text))),
         _ => (text, None),
     };
@@ -122,6 +132,9 @@ fn read_date(text: &str, order: Order) -> Option<(i64, DateForm)> {
     if parts.next().is_some() {
         return None;
     }
+    if let (Some(month), Some(c)) = (month_of(b), c) {
+        return (mark == b'-').then_some((day(c, &month.to_string(), a)?, DateForm::Named));
+    }
     match (a.len(), c) {
         (4, None) if mark == b'-' && b.len() == 2 => Some((day(a, b, "01")?, DateForm::Ym)),
         // ISO has two digits each.
@@ -136,6 +149,14 @@ fn read_date(text: &str, order: Order) -> Option<(i64, DateForm)> {
     }
 }
 
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// The number of a month by the first letters of its English name.
+fn month_of(name: &str) -> Option<usize> {
+    MONTHS.iter().position(|month| month.eq_ignore_ascii_case(name)).map(|at| at + 1)
+}
+
 fn day(year: &str, month: &str, day: &str) -> Option<i64> {
     let (year, month, day) = (digits(year, 4, 4)?, digits(month, 1, 2)?, digits(day, 1, 2)?);
     let real = (1..=12).contains(&month) && (1..=month_length(year, month)).contains(&day);
@@ -144,6 +165,16 @@ fn day(year: &str, month: &str, day: &str) -> Option<i64> {
 
 fn split_zone(clock: &str) -> Option<(&str, Zone)> {
     let clock = clock.trim();
+    if let Some(at) = clock.len().checked_sub(4)
+        && clock[at..].eq_ignore_ascii_case(" utc")
+    {
+        return Some((&clock[..at], Zone::UtcWord));
+    }
+    // The name of a zone beside its offset says nothing new.
+    let clock = match clock.split_once('[') {
+        Some((clock, name)) if name.ends_with(']') && clock.contains(['Z', '+', '-']) => clock,
+        _ => clock,
+    };
     let Some(at) = clock.find(['Z', 'z', '+', '-']) else { return Some((clock, Zone::None)) };
     let (clock, zone) = clock.split_at(at);
     if zone.eq_ignore_ascii_case("z") {
@@ -216,6 +247,7 @@ impl Form {
             DateForm::Ym => "%Y-%m".to_owned(),
             DateForm::Dmy(mark) => format!("%d{0}%m{0}%Y", mark as char),
             DateForm::Mdy(mark) => format!("%m{0}%d{0}%Y", mark as char),
+            DateForm::Named => "%d-%b-%Y".to_owned(),
             DateForm::None => String::new(),
         };
         let Some(clock) = self.clock else { return text };
@@ -231,6 +263,7 @@ impl Form {
         text += match self.zone {
             Zone::None => "",
             Zone::Utc => "Z",
+            Zone::UtcWord => " UTC",
             Zone::Offset(_) => "%:z",
         };
         text
@@ -252,6 +285,7 @@ pub(super) fn render(pattern: &str, seconds: i64, nanoseconds: u32, shift: i64) 
         }
         match rest.next() {
             Some('Y') => text += &format!("{year:04}"),
+            Some('b') => text += MONTHS[month as usize - 1],
             Some('m') => text += &format!("{month:02}"),
             Some('d') => text += &format!("{day:02}"),
             Some('H') => text += &format!("{hour:02}"),
@@ -302,6 +336,10 @@ mod tests {
             ("1970/01/01 01:00:00 PM", 46_800.0),
             ("0:10", 600.0),
             ("25:00:01", 90_001.0),
+            ("01-Oct-1970", 23_587_200.0),
+            ("2-JAN-1970 01:00", 90_000.0),
+            ("1970-01-02 00:00:00 UTC", 86_400.0),
+            ("1970-01-01T02:00:00+02:00[Europe/Berlin]", 0.0),
         ] {
             assert_eq!(seconds(text), Some(expected), "{text}");
         }
@@ -330,6 +368,10 @@ mod tests {
             "19701301",
             "13:00 PM",
             "1:2:3:4",
+            "01-Foo-2024",
+            "01/Jan/2024",
+            "1970-01-01 00:00 CET",
+            "1970-01-01T00:00[Europe/Berlin]",
         ] {
             assert_eq!(seconds(text), None, "{text}");
         }
@@ -348,6 +390,8 @@ mod tests {
             "2024-03-05T08:30:15-03:00",
             "05.03.2024 08:30",
             "05/03/2024",
+            "05-Oct-2024 08:30:00",
+            "2024-03-05 08:30:15 UTC",
             "05/03/2024 01:30 PM",
             "05/03/2024 12:00 AM",
             "08:30:15.5",

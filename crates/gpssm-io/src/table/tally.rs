@@ -17,6 +17,8 @@ pub(super) struct Tally {
     extra: Option<(u64, usize)>,
     /// First row that is blank between its separators, and how many there are.
     blank: Option<(u64, usize)>,
+    /// First comment below the header, and how many there are.
+    comments: Option<(u64, usize)>,
     /// First line that repeats the header, and how many there are.
     headers: Option<(u64, usize)>,
 }
@@ -40,6 +42,10 @@ impl Tally {
 
     pub(super) fn blank_row(&mut self, line: u64) {
         count(&mut self.blank, line);
+    }
+
+    pub(super) fn comment(&mut self) {
+        count(&mut self.comments, self.line);
     }
 
     pub(super) fn header(&mut self) {
@@ -68,6 +74,7 @@ impl Tally {
         for (place, what) in [
             (&self.extra, "rows end in blank fields that the header does not name, which were skipped"),
             (&self.blank, "blank rows were skipped"),
+            (&self.comments, "comments were skipped"),
             (
                 &self.headers,
                 "lines repeat the header and were skipped; if files were joined here, check that they are one run",

@@ -1,6 +1,7 @@
 //! The column of times: numbers or time stamps of one kind, as seconds since the first of them.
 
 use super::dates::Dates;
+use super::encoding::decode;
 use super::error::DataProblem;
 use super::stamp::{self, DateForm, Form, Order, Stamp, Zone, render};
 use super::style::Style;
@@ -41,7 +42,8 @@ impl TimeReader {
 
     /// One time.
     pub(super) fn read(&mut self, field: &[u8], line: u64) -> Result<f64, DataProblem> {
-        let text = std::str::from_utf8(field).map_err(|_| DataProblem::Encoding)?.trim();
+        let text = decode(field);
+        let text = text.trim();
         if text.is_empty() || ["na", "nan", "#n/a"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
             return Err(DataProblem::MissingTime);
         }
@@ -102,7 +104,7 @@ impl TimeReader {
             origin: render("%Y-%m-%dT%H:%M:%S", origin, 0, 0),
             zone: match form.zone {
                 Zone::None => None,
-                Zone::Utc => Some("UTC".to_owned()),
+                Zone::Utc | Zone::UtcWord => Some("UTC".to_owned()),
                 Zone::Offset(minutes) => {
                     let sign = if minutes < 0 { '-' } else { '+' };
                     Some(format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60))

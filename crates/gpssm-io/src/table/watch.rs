@@ -134,29 +134,38 @@ impl Watch {
 }
 
 /// Numbers that programs write for missing values.
-const MARKS: [f64; 8] = [-99.0, -999.0, -9999.0, -99_999.0, 999.0, 9999.0, 99_999.0, 999_999.0];
+const MARKS: [f64; 12] =
+    [-99.0, -999.0, -9999.0, -99_999.0, 999.0, 9999.0, 99_999.0, 999_999.0, 1e20, -1e20, 1e30, -1e30];
 
-/// Outputs in which such a number comes again and again, far from all others.
-pub(super) fn marks_of_missing(record: &Record, outputs: &[String]) -> Vec<String> {
-    let note = |(k, name): (usize, &String)| {
-        let values = || record.sequences().iter().flat_map(move |sequence| sequence.output(k));
-        MARKS.iter().find_map(|&mark| {
-            let n = values().filter(|value| *value == mark).count();
-            if n < 2 {
-                return None;
-            }
-            let others = values().filter(|value| value.is_finite() && *value != mark);
-            let (low, high) = others.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-                (low.min(value), high.max(value))
-            });
-            let far = mark < low - 3.0 * (high - low) || mark > high + 3.0 * (high - low);
-            (low < high && far).then(|| {
-                format!(
-                    "column '{name}' is {mark} in {n} rows, far from all other values: if this marks missing values, leave \
-                     those fields blank"
-                )
-            })
+/// Columns in which such a number comes again and again, far from all others.
+pub(super) fn marks_of_missing(record: &Record, outputs: &[String], inputs: &[String]) -> Vec<String> {
+    let of_output = |k: usize| record.sequences().iter().flat_map(|s| s.output(k)).collect();
+    let of_input = |c: usize| record.sequences().iter().flat_map(|s| s.input(c)).collect();
+    let outputs =
+        outputs.iter().enumerate().filter_map(|(k, name)| mark_of_missing(name, of_output(k), true));
+    let inputs = inputs.iter().enumerate().filter_map(|(c, name)| mark_of_missing(name, of_input(c), false));
+    outputs.chain(inputs).collect()
+}
+
+fn mark_of_missing(name: &str, values: Vec<f64>, may_be_missing: bool) -> Option<String> {
+    MARKS.iter().find_map(|&mark| {
+        let n = values.iter().filter(|value| **value == mark).count();
+        if n < 2 {
+            return None;
+        }
+        let others = values.iter().copied().filter(|value| value.is_finite() && *value != mark);
+        let (low, high) = others
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+        let far = mark < low - 3.0 * (high - low) || mark > high + 3.0 * (high - low);
+        let advice = match may_be_missing {
+            true => "leave those fields blank",
+            false => "fill them in, as inputs must be known in every row",
+        };
+        let shown = if mark.abs() >= 1e10 { format!("{mark:e}") } else { mark.to_string() };
+        (low < high && far).then(|| {
+            format!(
+                "column '{name}' is {shown} in {n} rows, far from all other values: if this marks missing values, {advice}"
+            )
         })
-    };
-    outputs.iter().enumerate().filter_map(note).collect()
+    })
 }
