@@ -9,6 +9,7 @@
 //! - `kernels`: the table of kernels, and their values
 //! - `blocks`: the building blocks for researchers
 //! - `problem`: a model and a record; sampling
+//! - `program`: the program `gpssm`
 //! - `choose`: `states="auto"`
 //! - `export`: models as sources and expressions
 //! - `layout`: lagged inputs, delays and thinning
@@ -31,6 +32,7 @@ mod layout;
 mod native;
 mod posterior;
 mod problem;
+mod program;
 mod store;
 mod testing;
 
@@ -53,6 +55,8 @@ mod _core {
     use crate::posterior::{Posterior, evaluate_distilled};
     #[pymodule_export]
     use crate::problem::{Problem, assess, budget, next_look, summarise, toml_text};
+    #[pymodule_export]
+    use crate::program::run_program;
     #[pymodule_export]
     use crate::store::{open_run, report, save_run};
     #[pymodule_export]
