@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Required, TypedDict, cast
+
+from ._types import Table
 
 
-class Trial(TypedDict):
-    """A candidate, and its scores in free runs over held-out parts of the record; none if it failed."""
+class Trial(TypedDict, total=False):
+    """A candidate, and its scores in free runs over held-out parts of the record; without scores if it failed."""
 
-    candidate: str
-    crps: float | None
-    rmse: float | None
-    coverage_90: float | None
+    candidate: Required[str]
+    crps: float
+    rmse: float
+    coverage_90: float
 
 
 class Calibration(TypedDict, total=False):
@@ -34,3 +36,18 @@ class Choice(TypedDict):
     linear_crps: float | None
     calibration: Calibration | None
     notes: list[str]
+
+
+def as_keys(choice: Choice) -> Table:
+    """The table ``choice`` of a run file."""
+    names = ("trials", "chosen", "constant_crps", "linear_crps")
+    keys = {name: cast("Table", choice)[name] for name in names}
+    return {name: value for name, value in keys.items() if value not in (None, [])}
+
+
+def from_keys(table: Table, calibration: Calibration | None) -> Choice | None:
+    """What a stored run says of its choice; none if it was not chosen."""
+    if not table:
+        return None
+    found: Table = {"chosen": None, "constant_crps": None, "linear_crps": None, "notes": []} | table
+    return cast("Choice", found | {"calibration": calibration})

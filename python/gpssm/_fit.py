@@ -12,7 +12,7 @@ from typing import Unpack, cast
 from . import _core
 from ._arguments import checked
 from ._chains import Job, Outcome, Plan, run_here, run_in
-from ._choice import Choice
+from ._choice import Choice, as_keys
 from ._data import Data, DataLike, as_data
 from ._layout import DataKeys, Layout
 from ._progress import Bar, Steps, clock
@@ -258,7 +258,7 @@ def choose(
         first, last = rows["rows"]
         data = data._rows(first - 1, last)
     layout = Layout.of(rows, data.inputs)
-    settled = model._settled(parts, choice["calibration"])
+    settled = model._settled(parts, choice["calibration"], as_keys(choice))
     return settled, data._with_layout(layout), merged(sampler, settings), choice
 
 

@@ -202,6 +202,8 @@ class Model:
         self._table = _table(given, self._registry)
         self.sampler: Sampler = {**sampler} if sampler else {}
         self.calibration: Calibration | None = calibration
+        # What was tried before the model was chosen, for reports; nothing depends on it.
+        self._choice: Table = {}
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Json]) -> Model:
@@ -217,7 +219,7 @@ class Model:
         >>> gpssm.Model.from_dict({"model": {"states": 2}, "sampler": {"draws": 200}})
         gpssm.Model(states=2, sampler={'draws': 200})
         """
-        sections = {"data", "model", "sampler", "calibration"}
+        sections = {"data", "model", "sampler", "calibration", "choice"}
         whole = bool(sections & set(table)) and set(table) <= sections
         parts = dict(cast("Table", table.get("model", {}))) if whole else dict(table)
         refuse_unknown("model", parts, (*Parts.__annotations__, "state"))
@@ -225,7 +227,9 @@ class Model:
             parts["states"] = parts.pop("state")
         sampler = cast("Sampler", table.get("sampler", {})) if whole else None
         calibration = cast("Calibration | None", table.get("calibration")) if whole else None
-        return cls(**cast("Parts", parts), sampler=sampler, calibration=calibration)
+        model = cls(**cast("Parts", parts), sampler=sampler, calibration=calibration)
+        model._choice = cast("Table", table.get("choice", {})) if whole else {}
+        return model
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Model:
@@ -390,11 +394,13 @@ class Model:
             problem = problem.prepare(problem.settings)
         return prior_tree(problem, data, draws, seed)
 
-    def _settled(self, parts: Mapping[str, Json], calibration: Calibration | None) -> Model:
+    def _settled(self, parts: Mapping[str, Json], calibration: Calibration | None, tried: Table) -> Model:
         """The same model with what was chosen."""
         chosen = {name: value for name, value in parts.items() if value is not None}
         given = {name: part for name, part in self._given.items() if name != "states" or not self.is_open} | chosen
-        return Model(**cast("Parts", given), sampler=self.sampler, calibration=calibration)
+        model = Model(**cast("Parts", given), sampler=self.sampler, calibration=calibration)
+        model._choice = tried
+        return model
 
     def __repr__(self) -> str:
         tables = [("sampler", self.sampler), ("calibration", self.calibration)]
@@ -418,6 +424,7 @@ class Model:
         keys |= {f"sampler.{name}": value for name, value in cast("Table", sampler).items()}
         keys |= {f"data.{name}": value for name, value in cast("Table", rows).items()}
         keys |= {f"calibration.{name}": value for name, value in cast("Table", self.calibration or {}).items()}
+        keys |= {f"choice.{name}": value for name, value in self._choice.items()}
         return json.dumps(keys)
 
 

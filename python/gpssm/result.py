@@ -16,7 +16,7 @@ import xarray as xr
 from . import _core
 from ._arguments import checked
 from ._chains import Chain, Draws, Ended, Outcome
-from ._choice import Choice
+from ._choice import Choice, from_keys
 from ._data import Data, default_names
 from ._filters import Filters
 from ._forecasts import Forecasts
@@ -598,7 +598,7 @@ def open(path: str | Path, model: Model | None = None) -> Result:
     )
     stored = Model.from_toml(found["configuration"])
     chains = [Chain._from_core({**chain, "start_log_marginal_likelihood": None}) for chain in found["chains"]]
-    model = stored if model is None else model._settled({}, stored.calibration)
+    model = stored if model is None else model._settled({}, stored.calibration, stored._choice)
     full = json.loads(model._problem(data, stored.sampler).settings)
     ended: Ended = (
         "complete" if _is_complete([len(chain.draws) for chain in chains], full.get("draws")) else "interrupted"
@@ -606,6 +606,7 @@ def open(path: str | Path, model: Model | None = None) -> Result:
     result = Result(model, data, full, chains, basis=found["basis"], ended=ended)
     result.path = Path(path)
     result.save_warmup = True
+    result.choice = from_keys(stored._choice, stored.calibration)
     return result
 
 

@@ -376,6 +376,9 @@ pub struct ReportArgs {
     /// Output file [default: the name of the run with .html].
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write each figure into this folder, too, as an SVG file.
+    #[arg(long, value_name = "FOLDER")]
+    pub figures: Option<PathBuf>,
 }
 
 /// Arguments of `gpssm merge`.

@@ -1,4 +1,4 @@
-//! The program `gpssm` as a library with one function.
+//! The program `gpssm` as a library with one function; and what its reports share with those of the Python package.
 
 mod args;
 mod commands;
@@ -12,6 +12,8 @@ mod signals;
 mod table;
 mod usage;
 mod verdict;
+
+pub use commands::report::{choice_of, time_label, time_ticks};
 
 use std::ffi::OsString;
 use std::sync::Arc;

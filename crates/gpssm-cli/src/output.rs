@@ -9,6 +9,8 @@ use std::io::Write;
 use std::path::Path;
 
 use gpssm_io::table::Clock;
+use gpssm_report::content::Contents;
+use gpssm_report::page::{figure_files, page};
 
 use crate::failure::Failure;
 
@@ -132,6 +134,28 @@ fn cause(error: csv::Error) -> std::io::Error {
 
 fn is_parquet(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "parquet")
+}
+
+/// Writes a page or a figure, whole or not at all.
+pub fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
+    let partial = path.with_extension("partial");
+    let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, path));
+    written.map_err(|error| {
+        // As with tables, nothing new is said if it cannot be taken away.
+        let _ = std::fs::remove_file(&partial);
+        Failure::writing(path, &error)
+    })
+}
+
+/// Writes a page, and its figures into a folder if one is named.
+pub fn write_page(contents: &Contents, out: &Path, figures: Option<&Path>) -> Result<(), Failure> {
+    if let Some(folder) = figures {
+        std::fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
+        for (name, svg) in figure_files(contents) {
+            write_text(&folder.join(name), &svg)?;
+        }
+    }
+    write_text(out, &page(contents))
 }
 
 /// Refuses, before any work is done, tables of unknown kind and places where they cannot go.

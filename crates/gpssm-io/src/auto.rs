@@ -5,7 +5,7 @@ use gpssm::mcmc::StartAt;
 use gpssm_identify::Layout;
 use gpssm_identify::auto::{self, Candidate, Choice, Given, Structure};
 
-use crate::config::{ModelConfig, RunConfig, States};
+use crate::config::{ChoiceConfig, ModelConfig, RunConfig, States};
 use crate::table::Data;
 
 /// Whether a configuration leaves the model open: it asks for it, or says nothing of the model.
@@ -35,6 +35,7 @@ pub fn choose(
     if let Some(structure) = &choice.structure {
         settle(&mut chosen, structure, !data.inputs.is_empty(), given);
     }
+    chosen.choice = (!choice.trials.is_empty()).then(|| ChoiceConfig::from(&choice));
     if is_asked_for(&chosen) {
         chosen.model.states = Some(States::Number(data.outputs.len()));
     }

@@ -11,7 +11,7 @@ use gpssm_identify::fitted::spread_draws;
 use gpssm_identify::{Calibration, FittedModel};
 use thiserror::Error;
 
-use crate::config::{DataConfig, Run, RunError, RunFile};
+use crate::config::{ChoiceConfig, DataConfig, Run, RunError, RunFile};
 use crate::store::{Description, Store, StoreError, StoredRun};
 use crate::table::{Clock, Data, Dates, TimeUnit};
 
@@ -206,6 +206,8 @@ pub struct LoadedRun {
     pub data: DataConfig,
     /// Calibration of its free runs.
     pub calibration: Calibration,
+    /// How the model was chosen, if it was.
+    pub choice: Option<ChoiceConfig>,
     /// The record as it was measured, where the model sees another.
     pub measured: Option<Record>,
     /// The configuration.
@@ -233,6 +235,7 @@ impl LoadedRun {
             settings: run.settings,
             data: run.data,
             calibration: run.calibration.unwrap_or_default(),
+            choice: run.choice,
             measured: data.measured,
             time: stored.time(),
             dates: data.dates,

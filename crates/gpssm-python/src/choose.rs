@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use gpssm_identify::auto::{Choice, Trial};
+use gpssm_identify::auto::Choice;
 use gpssm_io::auto;
-use gpssm_io::config::RunConfig;
+use gpssm_io::config::{ChoiceConfig, RunConfig};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
@@ -59,15 +59,8 @@ pub(crate) fn choose(
 }
 
 fn in_keys(chosen: &RunConfig, choice: &Choice) -> Value {
-    let RunConfig { data, model, sampler, calibration } = chosen;
-    let trial = |trial: &Trial| {
-        json!({
-            "candidate": trial.candidate.describe(),
-            "crps": trial.crps,
-            "rmse": trial.crps.map(|_| trial.rmse),
-            "coverage_90": trial.crps.map(|_| trial.coverage),
-        })
-    };
+    let RunConfig { data, model, sampler, calibration, .. } = chosen;
+    let tried = ChoiceConfig::from(choice);
     let mut sections = Map::new();
     sections.insert(
         "model".into(),
@@ -92,7 +85,7 @@ fn in_keys(chosen: &RunConfig, choice: &Choice) -> Value {
         "data".into(),
         json!({ "rows": data.rows, "every": data.every, "input_lags": data.input_lags, "delay": data.delay }),
     );
-    sections.insert("trials".into(), choice.trials.iter().map(trial).collect());
+    sections.insert("trials".into(), json!(tried.trials));
     sections.insert("chosen".into(), json!(choice.chosen));
     sections.insert("constant_crps".into(), json!(choice.constant_crps));
     sections.insert("linear_crps".into(), json!(choice.linear_crps));

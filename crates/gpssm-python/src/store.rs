@@ -168,7 +168,7 @@ pub(crate) fn report(
     let html = py.detach(|| {
         let found = gpssm::convergence::assess(&problem.problem, &settings, &chains, 0.9);
         let model = problem.problem.model();
-        let configuration = problem.run.to_toml();
+        let (configuration, clock) = (problem.run.to_toml(), problem.data.clock());
         let input = ReportInput {
             title,
             problem: &problem.problem,
@@ -178,14 +178,15 @@ pub(crate) fn report(
                 inputs: model.input_names(),
                 outputs: model.output_names(),
                 sequences: problem.data.sequence_labels.clone(),
-                time_label: "time".into(),
+                time_label: gpssm_cli::time_label(&clock, &problem.data.time),
+                time_ticks: gpssm_cli::time_ticks(&clock),
                 times: problem.data.time.clone(),
-                ..Names::default()
             },
             verdict: Some(&found.verdict),
             lights: None,
             warnings: found.warnings.iter().map(ToString::to_string).collect(),
             facts,
+            choice: problem.run.choice.as_ref().map(gpssm_cli::choice_of),
             configuration: Some(&configuration),
         };
         gpssm_report::report(&input)

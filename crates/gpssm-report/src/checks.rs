@@ -67,6 +67,11 @@ pub struct CheckPage<'a> {
 
 /// The page.
 pub fn check_page(input: &CheckPage) -> String {
+    page::page(&check_contents(input))
+}
+
+/// What is on the page.
+pub fn check_contents(input: &CheckPage) -> Contents {
     let mut sections = Vec::new();
     for (k, output) in input.outputs.iter().enumerate() {
         const IDS: [&str; 4] = ["output1", "output2", "output3", "output4"];
@@ -85,7 +90,7 @@ pub fn check_page(input: &CheckPage) -> String {
         };
         sections.push(Section { id, title: title.clone(), blocks: vec![table] });
     }
-    page::page(&Contents {
+    Contents {
         title: input.title.to_owned(),
         summary: input.summary.clone(),
         lights: None,
@@ -93,7 +98,7 @@ pub fn check_page(input: &CheckPage) -> String {
         checks: input.answers.iter().map(|(good, text)| Check { good: *good, text: text.clone() }).collect(),
         facts: Vec::new(),
         sections,
-    })
+    }
 }
 
 fn blocks(input: &CheckPage, output: &ResidualChecks) -> Vec<Block> {

@@ -52,6 +52,11 @@ pub struct ComparisonPage<'a> {
 
 /// The page.
 pub fn comparison_page(input: &ComparisonPage) -> String {
+    page::page(&comparison_contents(input))
+}
+
+/// What is on the page.
+pub fn comparison_contents(input: &ComparisonPage) -> Contents {
     let (header, rows) = input.scores.clone();
     let table = Block::Table { header, rows, caption: input.caption.clone() };
     let figures = input.outputs.iter().map(|output| Block::Figure {
@@ -59,7 +64,7 @@ pub fn comparison_page(input: &ComparisonPage) -> String {
         caption: "Free runs: every model sees the inputs, and outputs of the first rows only. The legend hides and shows them."
             .into(),
     });
-    page::page(&Contents {
+    Contents {
         title: input.title.to_owned(),
         summary: input.summary.clone(),
         lights: None,
@@ -70,7 +75,7 @@ pub fn comparison_page(input: &ComparisonPage) -> String {
             Section { id: "scores", title: "Scores".into(), blocks: vec![table] },
             Section { id: "runs", title: "Free runs".into(), blocks: figures.collect() },
         ],
-    })
+    }
 }
 
 /// One output as a file of its own.

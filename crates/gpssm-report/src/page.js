@@ -3,7 +3,7 @@
 // paper, the page is complete; nothing is loaded, and nothing is remembered.
 "use strict";
 (() => {
-  const first = document.querySelector("figure > svg.fig");
+  const first = document.querySelector("figure svg.fig");
   if (!first) return;
   const SVG = String(first.namespaceURI);
   const LEAST = 0.0005;
@@ -252,6 +252,11 @@
       this.names = new Map();
       const keys = /** @type {SVGGElement[]} */ ([...svg.querySelectorAll("g.key")]);
       keys.forEach((key) => this.names.set(key.getAttribute("data-for") || "", (key.textContent || "").trim()));
+      // Figures without a legend follow the one before them in their section.
+      const before = figures.filter((other) => other.svg.closest("section") === svg.closest("section") && other.leader === null);
+      /** @type {Figure | null} */
+      this.leader = (keys.length === 0 && before[before.length - 1]) || null;
+      if (this.leader) this.names = this.leader.names;
       this.panels = [...svg.querySelectorAll("svg[data-x]")].map(
         (element) => new Panel(this, /** @type {SVGSVGElement} */ (element)),
       );
@@ -270,15 +275,17 @@
     /** An entry of the legend hides its marks. @param {SVGGElement} key */
     legend(key) {
       const name = key.getAttribute("data-for") || "";
-      const curves = this.panels.flatMap((panel) => panel.curves).filter((c) => c.element.getAttribute("class") === name);
-      if (curves.length === 0) return;
+      const of = (/** @type {Figure} */ figure) =>
+        figure.panels.flatMap((panel) => panel.curves).filter((c) => c.element.getAttribute("class") === name);
+      if (of(this).length === 0) return;
       key.setAttribute("role", "button");
       key.setAttribute("tabindex", "0");
       key.setAttribute("aria-pressed", "true");
       const toggle = () => {
         const shown = key.getAttribute("aria-pressed") !== "true";
         key.setAttribute("aria-pressed", String(shown));
-        curves.forEach((curve) => {
+        const followers = figures.filter((figure) => figure.leader === this);
+        [this, ...followers].flatMap(of).forEach((curve) => {
           curve.element.style.display = shown ? "" : "none";
         });
       };
@@ -455,11 +462,32 @@
     cross.remove();
   }
 
+  /** A slider that chooses among figures of the same axes. @param {Element} figure */
+  function slider(figure) {
+    const slides = [...figure.querySelectorAll(".slide")];
+    const bar = document.createElement("label");
+    const input = document.createElement("input");
+    const value = document.createElement("output");
+    bar.className = "slider";
+    [input.type, input.min, input.max] = ["range", "0", String(slides.length - 1)];
+    const show = (/** @type {number} */ chosen) => {
+      slides.forEach((slide, i) => slide.classList.toggle("shown", i === chosen));
+      value.textContent = slides[chosen].getAttribute("data-label") || "";
+    };
+    const start = slides.findIndex((slide) => slide.classList.contains("shown"));
+    input.value = String(start);
+    input.addEventListener("input", () => show(Number(input.value)));
+    bar.append(figure.getAttribute("data-name") || "", input, value);
+    show(start);
+    figure.prepend(bar);
+  }
+
   /** @type {Figure[]} */
   const figures = [];
   document.body.append(tip);
   document.documentElement.classList.add("live");
-  document.querySelectorAll("figure > svg.fig").forEach((svg) => {
+  document.querySelectorAll("figure.slides").forEach(slider);
+  document.querySelectorAll("figure svg.fig").forEach((svg) => {
     if (svg.querySelector("svg[data-x]")) figures.push(new Figure(/** @type {SVGSVGElement} */ (svg), figures.length));
   });
 })();

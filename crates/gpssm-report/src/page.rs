@@ -1,4 +1,4 @@
-//! The page: HTML around the content, one file without anything from outside.
+//! The page: HTML around the content, one file without anything from outside; and its figures as files of their own.
 
 use crate::chart::escape;
 use crate::chart::style::{DARK, LIGHT};
@@ -30,13 +30,13 @@ figcaption,caption{font-size:.88rem;color:#444;text-align:left;margin-top:.45rem
 table{border-collapse:collapse;font-size:.9rem;width:100%;font-variant-numeric:tabular-nums}\
 caption{caption-side:bottom;padding-top:.5rem}\
 th,td{text-align:right;padding:.22rem .55rem;border-bottom:1px solid #e2e2e2}\
-th:first-child,td:first-child{text-align:left;font-weight:400}th{font-weight:600;border-bottom:1.5px solid #777}\
+th:first-child,td:first-child{text-align:left;font-weight:400}th{font-weight:600;overflow-wrap:normal;border-bottom:1.5px solid #777}\
 tr.marked td{background:#fdf1e8}tr.marked td:first-child::before{content:'! ';color:#b34700;font-weight:700}\
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1.2rem;font-size:.92rem;margin:.8rem 0}\
 dt{color:#555}dd{margin:0}\
 pre{font:13px/1.45 ui-monospace,Menlo,Consolas,'Liberation Mono',monospace;background:#f5f5f5;padding:.9rem;border-radius:6px;\
 white-space:pre-wrap}\
-summary{cursor:pointer}";
+summary{cursor:pointer}.slide{display:none}.slide.shown{display:block}.slider{display:none}";
 
 const DARK_PAGE: &str = "\
 body{color:#e3e3e3;background:#17191c}h2{border-color:#3a3d42}a{color:#7cc4ff}\
@@ -46,6 +46,7 @@ figcaption,caption{color:#b5b5b5}th,td{border-color:#33363b}dt{color:#aaa}pre{ba
 
 /// Rules of what the script adds.
 const LIVE: &str = "\
+.live .slider{display:block;font-size:.9rem}.slider input{width:60%;vertical-align:middle;margin:0 .6rem}\
 .live figure{position:relative}.tools{position:absolute;right:0;top:-1.5rem;opacity:.25}figure:hover>.tools,.tools:focus-within{opacity:1}\
 .tools button{font:13px/1.3 system-ui,sans-serif;color:inherit;background:none;border:1px solid #999;border-radius:4px;\
 padding:.05rem .5rem;margin-left:.3rem;cursor:pointer}\
@@ -60,7 +61,7 @@ const SCRIPT: &str = include_str!("page.js");
 
 const PRINT: &str = "\
 @page{margin:16mm 14mm}\
-body{max-width:none;padding:0;font-size:10.5pt}nav,.tools,.tip{display:none}h2{break-after:avoid}\
+body{max-width:none;padding:0;font-size:10.5pt}nav,.tools,.tip,.live .slider{display:none}h2{break-after:avoid}\
 .head,.warn,tr,.lead{break-inside:avoid}a{color:inherit;text-decoration:none}\
 details>*{display:block}details::details-content{content-visibility:visible;display:block;block-size:auto}.scroll{overflow:visible}";
 
@@ -82,6 +83,39 @@ pub fn page(contents: &Contents) -> String {
     contents.sections.iter().for_each(|section| write_section(section, &mut out));
     out.push_str(&format!("<script>{SCRIPT}</script>\n</body>\n</html>\n"));
     out
+}
+
+/// The figures of a page, each as an SVG file of its own: the file's name and its text.
+pub fn figure_files(contents: &Contents) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for section in &contents.sections {
+        let named = figures(&section.blocks)
+            .into_iter()
+            .enumerate()
+            .map(|(i, svg)| (format!("{}-{}.svg", section.id, i + 1), alone(svg)));
+        files.extend(named);
+    }
+    files
+}
+
+/// Figures of blocks, those that are folded included; of slides the first one.
+fn figures(blocks: &[Block]) -> Vec<&String> {
+    let mut found = Vec::new();
+    for block in blocks {
+        match block {
+            Block::Figure { svg, .. } => found.push(svg),
+            Block::Slides { svgs, first, .. } => found.extend(svgs.get(*first)),
+            Block::Folded { blocks, .. } => found.extend(figures(blocks)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// A figure of a page with the style sheet that the page has.
+fn alone(svg: &str) -> String {
+    let svg = svg.replacen("<svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"", 1);
+    svg.replacen("</title>", &format!("</title><style>{LIGHT}</style>"), 1)
 }
 
 fn headline(contents: &Contents, out: &mut String) {
@@ -181,6 +215,22 @@ fn write_block(block: &Block, out: &mut String) {
                 out.push_str(&format!("<tr{class}>{}</tr>\n", cells(row, "td")));
             }
             out.push_str("</tbody></table></div>\n");
+        }
+        Block::Slides { name, labels, svgs, first, caption } => {
+            out.push_str(&format!("<figure class=\"slides\" data-name=\"{}\">", escape(name)));
+            for (i, (svg, label)) in svgs.iter().zip(labels).enumerate() {
+                let shown = if i == *first { " shown" } else { "" };
+                out.push_str(&format!(
+                    "<div class=\"slide{shown}\" data-label=\"{}\">{svg}</div>",
+                    escape(label)
+                ));
+            }
+            out.push_str(&format!("<figcaption>{}</figcaption></figure>\n", escape(caption)));
+        }
+        Block::Folded { summary, blocks } => {
+            out.push_str(&format!("<details class=\"more\"><summary>{}</summary>\n", escape(summary)));
+            blocks.iter().for_each(|block| write_block(block, out));
+            out.push_str("</details>\n");
         }
         Block::Details { summary, text } => {
             let (summary, text) = (escape(summary), escape(text));

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use gpssm_report::chart::{Axis, Class, Figure, Key, Mark, Panel, Row, Scale};
 use gpssm_report::checks::{CheckPage, ResidualChecks, check_page};
+use gpssm_report::content::{Block, Contents, Section};
+use gpssm_report::page::page;
 
 /// Tenths of a second that a browser may take.
 const PATIENCE: usize = 600;
@@ -26,7 +29,14 @@ fn run(browser: &Path, folder: &Path, page: &str) -> Result<String, String> {
     std::fs::write(&file, page).map_err(|error| error.to_string())?;
     let said = |name: &str| std::fs::File::create(folder.join(name)).map_err(|error| error.to_string());
     let mut child = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--window-size=900,1200", "--dump-dom"])
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--window-size=900,1200",
+            "--virtual-time-budget=20000",
+            "--dump-dom",
+        ])
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .arg(format!("file://{}", file.display()))
         .stdout(said("dom.html")?)
@@ -45,6 +55,33 @@ fn run(browser: &Path, folder: &Path, page: &str) -> Result<String, String> {
     let _ = child.kill();
     let _ = child.wait();
     Err("it does not come to an end".into())
+}
+
+/// What the reader saw on a page; none, with a message, where no browser starts.
+fn seen(name: &str, page: &str, reader: &str) -> Option<String> {
+    let Some(browser) = browser() else {
+        eprintln!("no browser on the path: the page was not driven");
+        return None;
+    };
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let page = page.replace("</body>", &format!("<script>{{{reader}}}</script></body>"));
+    let found = match run(&browser, &folder, &page) {
+        Ok(found) => found,
+        Err(message) => {
+            eprintln!("the browser does not start here, so the page was not driven: {message}");
+            return None;
+        }
+    };
+    let (_, rest) = found.split_once("data-seen=\"").expect("the reader came to the end");
+    rest.split_once('"').map(|(seen, _)| seen.to_owned())
+}
+
+/// One thing that was seen.
+fn value(seen: &str, name: &str) -> String {
+    let found = seen.split('|').find_map(|pair| pair.strip_prefix(&format!("{name}=")));
+    found.unwrap_or_else(|| panic!("no {name} in {seen}")).to_owned()
 }
 
 /// What a reader does, and what is found: pairs `name=value` in the attribute `data-seen` of the body.
@@ -101,7 +138,7 @@ document.body.dataset.seen = seen.join("|");
 "##;
 
 /// Residuals over two hours of dates; one falls outside.
-fn page() -> String {
+fn checks() -> String {
     let n = 240;
     let output = ResidualChecks {
         name: "level".into(),
@@ -124,27 +161,8 @@ fn page() -> String {
 
 #[test]
 fn figures_can_be_explored() {
-    let Some(browser) = browser() else {
-        eprintln!("no browser on the path: the page was not driven");
-        return;
-    };
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    let page = page().replace("</body>", &format!("<script>{{{READER}}}</script></body>"));
-    let found = match run(&browser, &folder, &page) {
-        Ok(found) => found,
-        Err(message) => {
-            eprintln!("the browser does not start here, so the page was not driven: {message}");
-            return;
-        }
-    };
-    let (_, rest) = found.split_once("data-seen=\"").expect("the reader came to the end");
-    let (seen, _) = rest.split_once('"').unwrap();
-    let of = |name: &str| {
-        let found = seen.split('|').find_map(|pair| pair.strip_prefix(&format!("{name}=")));
-        found.unwrap_or_else(|| panic!("no {name} in {seen}")).to_owned()
-    };
+    let Some(seen) = seen("browser", &checks(), READER) else { return };
+    let of = |name: &str| value(&seen, name);
     assert_eq!((of("panels"), of("tools"), of("shown")), ("3".into(), "3".into(), "block".into()), "{seen}");
     // The middle of the record, an hour after eight o'clock.
     assert!(of("tip").starts_with("2024-03-05 08:59"), "{seen}");
@@ -168,4 +186,106 @@ fn figures_can_be_explored() {
         "{seen}"
     );
     assert_eq!(of("marks"), "true", "{seen}");
+}
+
+/// A curve that rises to a height, one colour for each of two lines.
+fn curve(height: f64, legend: bool) -> Figure {
+    let x: Vec<f64> = (0..50).map(f64::from).collect();
+    let line = |of: f64, class| Mark::Line { x: x.clone(), y: x.iter().map(|x| of * x * x).collect(), class };
+    let band = Mark::Band {
+        x: x.clone(),
+        low: x.iter().map(|x| 0.3 * height * x * x).collect(),
+        high: x.iter().map(|x| 0.6 * height * x * x).collect(),
+        class: Class::Inner,
+    };
+    let marks = vec![band, line(height, Class::Series(0)), line(0.5 * height, Class::Series(1))];
+    let panel = Panel::new("f", Axis::new("x", Scale::linear(0.0, 49.0)), "", marks)
+        .with_y(Scale::linear(0.0, 7500.0));
+    let keys = [0, 1].map(|c| (Key::Line(Class::Series(c)), format!("chain {}", c + 1))).to_vec();
+    Figure::new("a curve", if legend { keys } else { Vec::new() }, vec![Row::new(vec![panel], 200.0)])
+}
+
+/// Slides of three heights; a figure with a legend, and folded ones that follow it.
+fn slides() -> String {
+    let slides = Block::Slides {
+        name: "pump".into(),
+        labels: ["low", "middle", "high"].map(String::from).to_vec(),
+        svgs: [1.0, 2.0, 3.0].map(|height| curve(height, false).svg()).to_vec(),
+        first: 1,
+        caption: "Slides.".into(),
+    };
+    let figure = |legend| Block::Figure { svg: curve(1.0, legend).svg(), caption: String::new() };
+    let folded = Block::Folded { summary: "More".into(), blocks: vec![figure(false), figure(false)] };
+    page(&Contents {
+        title: "A run".into(),
+        summary: Vec::new(),
+        lights: None,
+        warnings: Vec::new(),
+        checks: Vec::new(),
+        facts: Vec::new(),
+        sections: vec![
+            Section { id: "f", title: "f".into(), blocks: vec![slides] },
+            Section { id: "parameters", title: "Parameters".into(), blocks: vec![figure(true), folded] },
+        ],
+    })
+}
+
+/// Moves the slider, hides a chain everywhere, unfolds, and counts the pixels of a band on the screen.
+const SLIDER: &str = r##"
+const seen = [];
+const see = (name, value) => seen.push(`${name}=${value}`);
+const shown = () => [...document.querySelectorAll(".slide")].map((slide) => (slide.offsetHeight > 0 ? 1 : 0)).join("");
+const input = document.querySelector(".slider input");
+see("before", shown());
+see("label", document.querySelector(".slider output").textContent);
+input.value = "2";
+input.dispatchEvent(new Event("input"));
+see("after", shown());
+see("text", document.querySelector(".slider output").textContent);
+const lines = () => [...document.querySelectorAll("#parameters svg[data-x] path.c0")];
+document.querySelector("#parameters g.key[data-for=c0]").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+see("hidden", lines().filter((path) => path.style.display === "none").length);
+see("others", [...document.querySelectorAll("#f path.c0")].filter((path) => path.style.display === "none").length);
+const folded = [...document.querySelectorAll("details.more svg.fig")];
+see("folded", folded.filter((svg) => svg.getBoundingClientRect().height > 0).length);
+document.querySelector("details.more").open = true;
+see("unfolded", folded.filter((svg) => svg.getBoundingClientRect().height > 0).length);
+// The figure as it is on the screen: its marks are there, in their colours.
+const svg = document.querySelector(".slide.shown svg.fig").cloneNode(true);
+svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
+style.textContent = [...document.querySelectorAll("style")].map((sheet) => sheet.textContent).join("");
+svg.prepend(style);
+const image = new Image();
+image.onload = () => {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [720, 200];
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const { data } = context.getImageData(0, 0, 720, 200);
+  let [blue, orange] = [0, 0];
+  for (let i = 0; i < data.length; i += 4) {
+    const [r, g, b, a] = data.slice(i, i + 4);
+    if (a > 40 && b > r + 40 && b > g) blue += 1;
+    if (a > 40 && r > g + 40 && g > b) orange += 1;
+  }
+  see("blue", blue);
+  see("orange", orange);
+  document.body.dataset.seen = seen.join("|");
+};
+image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(svg))}`;
+"##;
+
+#[test]
+fn a_slider_chooses_and_legends_reach_folded_figures() {
+    let Some(seen) = seen("slider", &slides(), SLIDER) else { return };
+    let of = |name: &str| value(&seen, name);
+    assert_eq!((of("before"), of("label")), ("010".into(), "middle".into()), "{seen}");
+    assert_eq!((of("after"), of("text")), ("001".into(), "high".into()), "{seen}");
+    // The chain is hidden in its own figure and in those that follow, not in other sections.
+    assert_eq!((of("hidden"), of("others")), ("3".into(), "0".into()), "{seen}");
+    assert_eq!((of("folded"), of("unfolded")), ("0".into(), "2".into()), "{seen}");
+    // A band of a tenth of the panel, and a line.
+    let pixels = |name: &str| of(name).parse::<usize>().unwrap();
+    assert!(pixels("blue") > 3_000 && pixels("orange") > 100, "{seen}");
 }

@@ -71,6 +71,7 @@ fn input<'a>(problem: &'a Problem, chains: &'a [ChainDraws]) -> ReportInput<'a> 
         }),
         warnings: vec!["One warning.".into()],
         facts: vec![("seed".into(), "1".into())],
+        choice: None,
         configuration: Some("a = 1\n[b]\n"),
     }
 }

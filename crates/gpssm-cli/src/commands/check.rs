@@ -9,12 +9,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gpssm::posterior::OnlineOptions;
 use gpssm_identify::check::{CheckOptions, CheckReport, OutputResiduals, Statistic, check};
 use gpssm_io::table::{Clock, Data};
-use gpssm_report::checks::{CheckPage, CheckTable, ResidualChecks, check_page};
+use gpssm_report::checks::{CheckPage, CheckTable, ResidualChecks, check_contents};
+use gpssm_report::content::Contents;
 
 use crate::commands::report::{time_label, time_ticks};
 use crate::failure::{Failure, code};
 use crate::fitted::{DrawArgs, Fitted, RecordArgs, check_room};
-use crate::output::check_file;
+use crate::output::{check_file, write_page};
 use crate::progress::steps;
 use crate::table::{Table, number, number_or_dash};
 
@@ -46,6 +47,9 @@ pub struct CheckArgs {
     /// Page of figures [default: the name of the run with .check.html].
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write each figure into this folder, too, as an SVG file.
+    #[arg(long, value_name = "FOLDER")]
+    pub figures: Option<PathBuf>,
     /// Statistics that free runs are compared in, comma separated [default: all].
     #[arg(long, value_parser = statistics(), value_name = "NAMES", value_delimiter = ',')]
     pub statistics: Vec<Statistic>,
@@ -101,7 +105,7 @@ pub fn run(args: &CheckArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let found = found?;
     let shown = Shown::new(&fitted, data.as_ref());
     let page = page(&found, &shown, &fitted.run.name);
-    std::fs::write(&out, page).map_err(|error| Failure::writing(&out, &error))?;
+    write_page(&page, &out, args.figures.as_deref())?;
     if args.json {
         println!("{:#}", serde_json::json!({ "passed": found.passed(), "check": found }));
     } else {
@@ -294,7 +298,7 @@ fn tables(found: &CheckReport, shown: &Shown) -> Vec<(&'static str, String, Chec
     ]
 }
 
-fn page(found: &CheckReport, shown: &Shown, name: &str) -> String {
+fn page(found: &CheckReport, shown: &Shown, name: &str) -> Contents {
     let answers = found.tests.iter().map(|test| {
         let p = match rounded(test.p) {
             p if p.starts_with(['<', 'u']) => p,
@@ -317,7 +321,7 @@ fn page(found: &CheckReport, shown: &Shown, name: &str) -> String {
         );
     }
     let outputs = found.residuals.iter().map(|output| residual_checks(found, output, shown)).collect();
-    check_page(&CheckPage {
+    check_contents(&CheckPage {
         title: &format!("Checks of {name}"),
         summary,
         warnings: found.left_out.iter().map(|note| format!("Not checked: {note}.")).collect(),

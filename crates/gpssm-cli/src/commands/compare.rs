@@ -49,6 +49,9 @@ pub struct CompareArgs {
     /// Compare free runs, and write a page of figures with all models, ARX and the best linear state-space model.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "compare.html", conflicts_with = "method")]
     pub plot: Option<PathBuf>,
+    /// With --plot, write each figure into this folder, too, as an SVG file.
+    #[arg(long, value_name = "FOLDER", requires = "plot")]
+    pub figures: Option<PathBuf>,
     /// Number of simulated paths of a free run.
     #[arg(long, default_value_t = 500)]
     pub paths: usize,

@@ -52,7 +52,7 @@ pub fn run(args: &DemoArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let smoothing = benchmark::smoothing_rmse(paths, &simulated.x);
     let prediction = benchmark::prediction_rmse(&posterior, &benchmark::test_points(args.seed))?;
     let page = args.out.join("report.html");
-    report::write(&run, &page)?;
+    report::write(&run, &page, None)?;
     if args.verbosity.json {
         println!(
             "{:#}",

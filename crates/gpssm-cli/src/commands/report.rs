@@ -3,15 +3,18 @@
 use std::path::Path;
 
 use gpssm::convergence::assess;
+use gpssm_io::config::{ChoiceConfig, TrialConfig};
 use gpssm_io::fit::LoadedRun;
 use gpssm_io::table::Clock;
 use gpssm_report::chart::TimeTicks;
+use gpssm_report::content::choice::{Choice, Trial};
+use gpssm_report::content::contents;
 use gpssm_report::{Light, Lights, Names, ReportInput};
 
 use crate::args::ReportArgs;
 use crate::commands::summary;
 use crate::failure::Failure;
-use crate::output::check_file;
+use crate::output::{check_file, write_page};
 use crate::verdict::verdict;
 
 /// Runs the command; the exit code.
@@ -25,7 +28,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     }
     let run = LoadedRun::open(&args.run)?;
     let out = args.out.clone().unwrap_or_else(|| Path::new(&run.name).with_extension("html"));
-    write(&run, &out)?;
+    write(&run, &out, args.figures.as_deref())?;
     eprintln!("{} written", out.display());
     Ok(0)
 }
@@ -65,8 +68,24 @@ fn report_lights(lights: &gpssm_identify::Lights) -> Lights {
     }
 }
 
-/// Writes the report of a run.
-pub fn write(run: &LoadedRun, out: &Path) -> Result<(), Failure> {
+/// What was tried before the fit, for the page.
+pub fn choice_of(choice: &ChoiceConfig) -> Choice {
+    let beside = [("best linear model", choice.linear_crps), ("constant", choice.constant_crps)];
+    let trial = |trial: &TrialConfig| Trial {
+        candidate: trial.candidate.clone(),
+        crps: trial.crps,
+        rmse: trial.rmse,
+        coverage: trial.coverage_90,
+    };
+    Choice {
+        trials: choice.trials.iter().map(trial).collect(),
+        chosen: choice.chosen,
+        beside: beside.into_iter().filter_map(|(name, crps)| Some((name.to_owned(), crps?))).collect(),
+    }
+}
+
+/// Writes the report of a run, and its figures into a folder if one is named.
+pub fn write(run: &LoadedRun, out: &Path, figures: Option<&Path>) -> Result<(), Failure> {
     let found = assess(&run.problem, &run.settings, &run.chains, 0.9);
     let lights = verdict(run, &found, None, false)?;
     let model = run.problem.model();
@@ -94,8 +113,8 @@ pub fn write(run: &LoadedRun, out: &Path) -> Result<(), Failure> {
             ("Seed".into(), settings.seed.to_string()),
             ("Version".into(), run.version.clone()),
         ],
+        choice: run.choice.as_ref().map(choice_of),
         configuration: Some(&run.configuration),
     };
-    let html = gpssm_report::report(&input).map_err(Failure::other)?;
-    std::fs::write(out, html).map_err(|error| Failure::writing(out, &error))
+    write_page(&contents(&input).map_err(Failure::other)?, out, figures)
 }

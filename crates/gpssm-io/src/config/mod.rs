@@ -25,6 +25,9 @@
 //!
 //! [calibration]                # of prediction intervals; written by states = "auto"
 //! scale = 1.2                  # times as wide as those of the model
+//!
+//! [choice]                     # what states = "auto" tried; for the report alone
+//! trials = []
 //! ```
 //!
 //! Options go through the same schema: [`RunFile::option`] and [`RunFile::set`] change the tree of values before
@@ -34,8 +37,10 @@
 //! - `tree`: values with their lines, overridden by options; `options`: which option sets which key
 //! - `read`, `shorthand`, `kernel_text`: from values to plain data
 //! - `resolve`, `fill`: from plain data and a record to a problem, with all defaults filled in
+//! - `choice`: what was tried before the model was chosen
 //! - `write`: the same run as a file that leaves nothing open; `starter`: a first file for given data
 
+mod choice;
 mod error;
 mod kernel_text;
 mod options;
@@ -56,6 +61,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use crate::table::Columns;
 
+pub use self::choice::{ChoiceConfig, TrialConfig};
 pub use self::error::{ConfigError, Origin};
 pub use self::options::OPTIONS;
 pub use self::resolve::{Run, RunError};
@@ -74,6 +80,8 @@ pub struct RunConfig {
     pub sampler: Settings,
     /// Calibration of the prediction intervals of free runs, by default none.
     pub calibration: Option<Calibration>,
+    /// How the model was chosen, if it was; nothing depends on it.
+    pub choice: Option<ChoiceConfig>,
 }
 
 /// Which columns of which file.

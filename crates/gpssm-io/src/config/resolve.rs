@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::error::ConfigError;
 use super::tree::RunFile;
-use super::{DataConfig, ModelConfig, RunConfig, StateConfig, States, write};
+use super::{ChoiceConfig, DataConfig, ModelConfig, RunConfig, StateConfig, States, write};
 use crate::table::{Data, DataError, DataProblem};
 
 /// A run that can start: nothing is left open.
@@ -23,6 +23,8 @@ pub struct Run {
     pub data: DataConfig,
     /// Calibration of free runs, if not the model's own.
     pub calibration: Option<Calibration>,
+    /// How the model was chosen, if it was.
+    pub choice: Option<ChoiceConfig>,
 }
 
 impl Run {
@@ -89,6 +91,7 @@ impl RunFile {
             settings: config.sampler.clone(),
             data: DataConfig { file, ..config.data.clone() },
             calibration: config.calibration.clone(),
+            choice: config.choice.clone(),
         })
     }
 

@@ -66,6 +66,13 @@ pub(super) fn to_toml(run: &Run) -> String {
         file.entry("constant", &calibration.constant);
         file.entry("range", &calibration.range);
     }
+    if let Some(choice) = &run.choice {
+        file.section("[choice]");
+        file.entry("chosen", &choice.chosen);
+        file.entry("constant_crps", &choice.constant_crps);
+        file.entry("linear_crps", &choice.linear_crps);
+        file.entry("trials", &choice.trials);
+    }
     file.0
 }
 

@@ -23,6 +23,8 @@ const N_MAP: usize = 27;
 /// Places of the draws from which ranges are found, and that are shown.
 const MOST_PLACES: usize = 20_000;
 const SHOWN_PLACES: usize = 500;
+/// Places of a second component at which a slice is shown, as quantiles of where the draws were.
+const LEVELS: [f64; 7] = [0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95];
 /// State dimensions with a map, at the most.
 pub(crate) const MOST_MAPS: usize = 4;
 
@@ -82,6 +84,16 @@ pub(crate) struct Map {
     pub values: Values,
 }
 
+/// Slices along one component, with a second one at several places.
+#[derive(Clone, Debug)]
+pub(crate) struct Slides {
+    pub along: usize,
+    pub across: usize,
+    pub at: Vec<f64>,
+    /// Places of the second component, and f there.
+    pub levels: Vec<(f64, Values)>,
+}
+
 /// f at the states from which one draw went on: (row, dimension), and (row, dimension, dimension).
 #[derive(Clone, Debug)]
 pub(crate) struct OneStep {
@@ -100,6 +112,8 @@ pub(crate) struct Functions {
     pub slices: Vec<Slice>,
     /// By state dimension, for the first few.
     pub maps: Vec<Map>,
+    /// The same, where there are more components than a map has.
+    pub slides: Vec<Slides>,
     /// Rows (sequence, t) that are predicted from t - 1.
     pub rows: Vec<(usize, usize)>,
     /// By draw.
@@ -185,16 +199,20 @@ pub(crate) fn evaluate(input: &ReportInput) -> Result<Functions, Error> {
     let n_z = n_x + input.problem.model().n_u;
     let rows = predicted_rows(input);
     let n_maps = if n_z > 1 { n_x.min(MOST_MAPS) } else { 0 };
-    let wanted = n_draws(input, n_z * N_SLICE + n_maps * N_MAP * N_MAP + rows.len());
+    let n_slides = if n_z > 2 { n_maps } else { 0 };
+    let n_points = n_z * N_SLICE + n_maps * N_MAP * N_MAP + n_slides * LEVELS.len() * N_SLICE;
+    let wanted = n_draws(input, n_points + rows.len());
     let draws = some_draws(input, wanted);
     let places = visited(input, &draws);
     let mut ranges = Vec::new();
     let mut medians = Vec::new();
+    let mut levels = Vec::new();
     for c in 0..n_z {
         let mut column: Vec<f64> = places.iter().skip(c).step_by(n_z).copied().collect();
         sort(&mut column);
         ranges.push((quantile(&column, 0.005), quantile(&column, 0.995)));
         medians.push(quantile(&column, 0.5));
+        levels.push(LEVELS.map(|p| quantile(&column, p)));
     }
     let slice_points: Vec<Points> = (0..n_z)
         .map(|c| {
@@ -206,22 +224,35 @@ pub(crate) fn evaluate(input: &ReportInput) -> Result<Functions, Error> {
     let pairs = strongest(input, &slice_points, n_maps)?;
     let map_points: Vec<Points> = pairs
         .iter()
-        .map(|&(a, b)| {
+        .map(|&(a, b)| (a.min(b), a.max(b)))
+        .map(|(a, b)| {
             let (x, y) = (along(ranges[a], N_MAP), along(ranges[b], N_MAP));
             let rows = y.iter().flat_map(|y| x.iter().map(|x| with(&medians, &[(a, *x), (b, *y)])));
             let rows = rows.collect::<Vec<_>>();
             Points::from_rows(n_z, rows.iter().map(Vec::as_slice))
         })
         .collect();
+    let slide_points: Vec<Points> = pairs
+        .iter()
+        .take(n_slides)
+        .flat_map(|&(a, b)| levels[b].map(|level| (a, b, level)))
+        .map(|(a, b, level)| {
+            let rows = along(ranges[a], N_SLICE).into_iter().map(|z| with(&medians, &[(a, z), (b, level)]));
+            let rows = rows.collect::<Vec<_>>();
+            Points::from_rows(n_z, rows.iter().map(Vec::as_slice))
+        })
+        .collect();
+    let mut slide_values = vec![Values::default(); slide_points.len()];
     let mut slice_values = vec![Values::default(); n_z];
     let mut map_values = vec![Values::default(); pairs.len()];
     let mut one_step = Vec::new();
     for &draw in &draws {
         let posterior = posterior_of(input, draw)?;
         let theta = &posterior.draws()[0].theta;
-        for (points, values) in
-            slice_points.iter().zip(&mut slice_values).chain(map_points.iter().zip(&mut map_values))
-        {
+        let slices = slice_points.iter().zip(&mut slice_values);
+        let maps = map_points.iter().zip(&mut map_values);
+        let slides = slide_points.iter().zip(&mut slide_values);
+        for (points, values) in slices.chain(maps).chain(slides) {
             let prediction = posterior.predict_at(points, Target::Function)?;
             values.take(&prediction, &prior_means(input, theta, points));
         }
@@ -229,7 +260,16 @@ pub(crate) fn evaluate(input: &ReportInput) -> Result<Functions, Error> {
     }
     let slices = slice_values.into_iter().enumerate();
     let slices = slices.map(|(c, values)| Slice { at: along(ranges[c], N_SLICE), values }).collect();
-    let maps = pairs.into_iter().zip(map_values).map(|((a, b), values)| Map {
+    let mut slide_values = slide_values.into_iter();
+    let slides = pairs.iter().take(n_slides).map(|&(a, b)| Slides {
+        along: a,
+        across: b,
+        at: along(ranges[a], N_SLICE),
+        levels: levels[b].into_iter().zip(slide_values.by_ref()).collect(),
+    });
+    let slides: Vec<Slides> = slides.collect();
+    let pairs = pairs.into_iter().map(|(a, b)| (a.min(b), a.max(b)));
+    let maps = pairs.zip(map_values).map(|((a, b), values)| Map {
         components: (a, b),
         x: along(ranges[a], N_MAP),
         y: along(ranges[b], N_MAP),
@@ -237,7 +277,7 @@ pub(crate) fn evaluate(input: &ReportInput) -> Result<Functions, Error> {
     });
     let few = scattered(places.len() / n_z, SHOWN_PLACES);
     let thinned = few.into_iter().flat_map(|i| places[i * n_z..(i + 1) * n_z].to_vec()).collect();
-    Ok(Functions { draws, maps: maps.collect(), ranges, places: thinned, slices, rows, one_step })
+    Ok(Functions { draws, maps: maps.collect(), slides, ranges, places: thinned, slices, rows, one_step })
 }
 
 /// A point with some components replaced.
@@ -247,7 +287,7 @@ fn with(point: &[f64], replaced: &[(usize, f64)]) -> Vec<f64> {
     point
 }
 
-/// For each of the first state dimensions the two components along which f varies most, in their order.
+/// For each of the first state dimensions the two components along which f varies most, the strongest first.
 fn strongest(input: &ReportInput, slices: &[Points], n_maps: usize) -> Result<Vec<(usize, usize)>, Error> {
     let n_z = slices.len();
     if n_z <= 2 {
@@ -268,7 +308,7 @@ fn strongest(input: &ReportInput, slices: &[Points], n_maps: usize) -> Result<Ve
     let pair = |effect: Vec<f64>| {
         let mut order: Vec<usize> = (0..n_z).collect();
         order.sort_by(|&a, &b| effect[b].total_cmp(&effect[a]));
-        (order[0].min(order[1]), order[0].max(order[1]))
+        (order[0], order[1])
     };
     Ok(effects.into_iter().map(pair).collect())
 }

@@ -3,6 +3,7 @@
 //! | file | section |
 //! |---|---|
 //! | `headline` | what was fitted, warnings, checks at a glance |
+//! | `choice` | the models that were tried before the fit |
 //! | `states` | data and smoothed states over time |
 //! | `functions` | posterior of f at many points, one draw at a time |
 //! | `transition` | the learned transition function |
@@ -12,6 +13,7 @@
 //! | `sensor` | what a sensor shows of a state, and its distribution function |
 //! | `statistics` | quantiles, densities, splits |
 
+pub mod choice;
 pub(crate) mod functions;
 pub(crate) mod headline;
 pub(crate) mod health;
@@ -48,6 +50,8 @@ pub struct ReportInput<'a> {
     pub warnings: Vec<String>,
     /// Facts of the run: seed, settings, versions, ...
     pub facts: Vec<(String, String)>,
+    /// How the model was chosen, if it was chosen from the record.
+    pub choice: Option<choice::Choice>,
     /// The configuration as it was written.
     pub configuration: Option<&'a str>,
 }
@@ -153,6 +157,26 @@ pub enum Block {
         /// What to look for.
         caption: String,
     },
+    /// Figures of the same axes, of which one is shown at a time.
+    Slides {
+        /// What tells them apart.
+        name: String,
+        /// Its value in each of them.
+        labels: Vec<String>,
+        /// The SVG elements.
+        svgs: Vec<String>,
+        /// The one that is shown first, and on paper.
+        first: usize,
+        /// What to look for.
+        caption: String,
+    },
+    /// Blocks that are shown on demand.
+    Folded {
+        /// One line.
+        summary: String,
+        /// What is folded.
+        blocks: Vec<Block>,
+    },
     /// Text that is shown on demand.
     Details {
         /// One line.
@@ -210,6 +234,7 @@ pub fn contents(input: &ReportInput) -> Result<Contents, Error> {
     let (health, health_checks) = health::section(input);
     let mut sections =
         vec![states::section(input), transition::section(input, &functions), parameters, residuals, health];
+    sections.extend(input.choice.as_ref().map(choice::section));
     if let Some(text) = input.configuration {
         let details = Block::Details { summary: "Configuration as written".into(), text: text.into() };
         sections.push(Section { id: "configuration", title: "Configuration".into(), blocks: vec![details] });

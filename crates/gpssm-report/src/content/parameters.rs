@@ -10,8 +10,9 @@ use super::{Block, Check, ReportInput, Section};
 use crate::chart::scale::significant;
 use crate::chart::{Axis, Class, Figure, Key, Mark, Panel, Row, Scale};
 
-/// Parameters with figures, and chains in them, at the most.
+/// Parameters with figures, those that are shown before the others are asked for, and chains in them, at the most.
 const MOST_FIGURES: usize = 24;
+const UNFOLDED: usize = 3;
 const MOST_CHAINS: usize = 8;
 /// Rows of the table at the most.
 const MOST_ROWS: usize = 200;
@@ -234,16 +235,25 @@ pub(crate) fn section(input: &ReportInput) -> (Section, Vec<Check>) {
     let mut rng = stream(0, 0, Purpose::Posterior, 9, 0);
     let prior_draws: Vec<Vec<f64>> =
         (0..N_PRIOR).filter_map(|_| input.problem.table().sample(&mut rng).ok()).collect();
+    let mut folded = Vec::new();
     for (i, parameter) in all.iter().take(MOST_FIGURES).enumerate() {
         let mut caption = learned_from_data(input, parameter, &prior_draws);
         if i == 0 {
             caption += " Left: trace of the draws; converged chains overlap, without trends or jumps. Middle: ranks of each chain \
              among all draws; converged chains stay near the dashed line. Right: posterior and prior density. If they are \
              alike, the data are not informative about the parameter; if the posterior lies at the edge of the prior, \
-             consider a wider prior. The figures below show the same for the other parameters.";
+             consider a wider prior. The figures below show the same for the other parameters, the worst R-hat first.";
         }
         let svg = figure(input, parameter, &prior_draws, i == 0).svg();
-        blocks.push(Block::Figure { svg, caption });
+        let place = if i < UNFOLDED { &mut blocks } else { &mut folded };
+        place.push(Block::Figure { svg, caption });
+    }
+    if !folded.is_empty() {
+        let summary = format!(
+            "Figures of {}",
+            super::count(folded.len(), "further hyper-parameter", "further hyper-parameters")
+        );
+        blocks.push(Block::Folded { summary, blocks: folded });
     }
     if all.len() > MOST_FIGURES {
         blocks.push(Block::Text(format!(

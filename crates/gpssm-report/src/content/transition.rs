@@ -2,9 +2,10 @@
 
 use gpssm::model::{FunctionSpec, TransitionSpec};
 
-use super::functions::{Functions, MOST_MAPS, Map, Values};
+use super::functions::{Functions, MOST_MAPS, Map, Slides, Values};
 use super::statistics::LEVELS;
 use super::{Block, ReportInput, Section, scattered};
+use crate::chart::scale::{range, significant};
 use crate::chart::{Axis, Class, Figure, Heat, Key, Mark, Panel, Row, Scale};
 use crate::figures::{Curve, Intervals, curve_figure};
 
@@ -112,6 +113,47 @@ fn map_figure(input: &ReportInput, functions: &Functions, map: &Map, d: usize) -
     Figure::new(format!("{} over two components", next(input, d)), legend, vec![Row::new(panels, 300.0)])
 }
 
+/// Slices along the most important component, one for each place of the second.
+fn slides(input: &ReportInput, functions: &Functions, slides: &Slides, d: usize) -> Block {
+    let n_x = input.problem.n_x();
+    let (along, across) =
+        (input.names.component(slides.along, n_x), input.names.component(slides.across, n_x));
+    let labels: Vec<String> =
+        slides.levels.iter().map(|(level, _)| format!("{across} = {}", significant(*level, 3))).collect();
+    let figure = |(values, label): (&Values, &String)| {
+        let n = slides.at.len();
+        let curve = Curve {
+            title: label.clone(),
+            x_label: along.clone(),
+            y_label: next(input, d),
+            x: slides.at.clone(),
+            bands: bands(values, n, d),
+            known: Some(functions.ranges[slides.along]),
+            ..Curve::default()
+        };
+        curve_figure(
+            &format!("transition function of {} along {along}, {label}", input.names.state(d)),
+            &[curve],
+        )
+    };
+    let mut figures: Vec<Figure> =
+        slides.levels.iter().map(|(_, values)| values).zip(&labels).map(figure).collect();
+    let panels = figures.iter().flat_map(|figure| &figure.rows).flat_map(|row| &row.panels);
+    let (low, high) = range(panels.flat_map(|panel| [panel.y.scale.low(), panel.y.scale.high()]));
+    for panel in figures.iter_mut().flat_map(|figure| &mut figure.rows).flat_map(|row| &mut row.panels) {
+        panel.y.scale = Scale::linear(low, high);
+    }
+    Block::Slides {
+        svgs: figures.iter().map(Figure::svg).collect(),
+        first: labels.len() / 2,
+        labels,
+        caption: format!(
+            "The same function along {along}, with {across} held at a value that the slider chooses and the others at their medians."
+        ),
+        name: across,
+    }
+}
+
 fn mean_function_words(mean: &FunctionSpec) -> String {
     match mean {
         FunctionSpec::Zero => "zero".into(),
@@ -173,6 +215,9 @@ pub(crate) fn section(input: &ReportInput, functions: &Functions) -> Section {
                 input.names.component(b, n_x)
             );
             blocks.push(Block::Figure { svg: map_figure(input, functions, map, d).svg(), caption });
+        }
+        if let Some(found) = functions.slides.get(d) {
+            blocks.push(slides(input, functions, found, d));
         }
     }
     if states.len() > MOST_STATES {

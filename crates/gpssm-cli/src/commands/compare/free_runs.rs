@@ -9,14 +9,14 @@ use gpssm_identify::baseline::{Task, baselines};
 use gpssm_identify::score::Scores;
 use gpssm_identify::{ScoreOptions, ScoreReport};
 use gpssm_io::table::Data;
-use gpssm_report::comparison::{Compared, ComparisonPage, Prediction, comparison_page};
+use gpssm_report::comparison::{Compared, ComparisonPage, Prediction, comparison_contents};
 use serde_json::json;
 
 use super::{CompareArgs, needed};
 use crate::commands::report::{time_label, time_ticks};
 use crate::failure::Failure;
 use crate::fitted::{Fitted, check_room, warn};
-use crate::output::check_file;
+use crate::output::{check_file, write_page};
 use crate::progress::steps;
 use crate::table::{Table, number};
 
@@ -96,8 +96,7 @@ pub(super) fn run(
     let mut table = Vec::new();
     for (k, output) in data.outputs.iter().enumerate() {
         for row in rows(&scores, k) {
-            let own = names.contains(&row[0]);
-            table.push((own, [vec![output.clone()], row].concat()));
+            table.push((false, [vec![output.clone()], row].concat()));
         }
     }
     let header = ["output", "model", "fit %", "RMSE", "inside 90 %"].map(str::to_owned).to_vec();
@@ -105,7 +104,7 @@ pub(super) fn run(
         "Free runs over {} from the state after {n_init} rows, best first for each output.",
         data.source
     );
-    let page = comparison_page(&ComparisonPage {
+    let contents = comparison_contents(&ComparisonPage {
         title: &format!("Models over {}", data.source),
         summary: vec![summary],
         scores: (header, table),
@@ -114,7 +113,7 @@ pub(super) fn run(
         time_ticks: time_ticks(&clock),
         outputs,
     });
-    std::fs::write(out, page).map_err(|error| Failure::writing(out, &error))?;
+    write_page(&contents, out, args.figures.as_deref())?;
     if !args.json {
         println!("\nFigures: {}", out.display());
     }
