@@ -252,7 +252,7 @@ fn paragraph(lights: &[Light], compared: &[Compared]) -> String {
     let second = match model.state {
         State::Good => format!("the model predicts at least as well as the best linear one{fit}"),
         State::Fair => {
-            format!("the model predicts about as well as the best linear one, or has reservations{fit}")
+            format!("the model is usable, with the reservations that are named below{fit}")
         }
         State::Unknown => "it is not known how well the model predicts".into(),
         State::Bad => format!("the model does not predict well enough{fit}"),
