@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
     "run",
+    "notebooks",
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -25,7 +26,7 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 html_theme = "furo"
 html_title = "gpssm"
-exclude_patterns = ["_build", "_ext"]
+exclude_patterns = ["_build", "_ext", "*.ipynb"]
 nitpicky = False
 # "path" as the type of an argument is no reference.
 suppress_warnings = ["myst.header", "ref.python"]
