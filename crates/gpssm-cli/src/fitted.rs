@@ -61,6 +61,22 @@ pub struct Fitted {
     pub model: FittedModel,
 }
 
+/// Refuses a run with fewer draws of each chain: it stopped in the warm-up, or soon after.
+pub fn check_draws(run: &LoadedRun, least: usize) -> Result<(), Failure> {
+    let longest = run.chains.iter().map(|chain| chain.theta.len()).max().unwrap_or(0);
+    let what = match longest {
+        0 => "no draws yet".to_owned(),
+        few if few < least => format!("only {few} draws of a chain"),
+        _ => return Ok(()),
+    };
+    let more = resume(run);
+    let message = format!(
+        "{}: {what}, nothing that predictions could be made from; go on with {more}",
+        run.path.display()
+    );
+    Err(Failure::input(message))
+}
+
 impl Fitted {
     /// Opens a run and takes so many of its draws.
     pub fn open(path: &Path, draws: DrawArgs) -> Result<Self, Failure> {
@@ -68,20 +84,7 @@ impl Fitted {
             return Err(Failure::input("--max-draws 0: at least one draw is needed"));
         }
         let run = LoadedRun::open(path)?;
-        let longest = run.chains.iter().map(|chain| chain.theta.len()).max().unwrap_or(0);
-        if longest < FEWEST_DRAWS {
-            let what = if longest == 0 {
-                "no draws yet".to_owned()
-            } else {
-                format!("only {longest} draws of a chain")
-            };
-            let more = resume(&run);
-            let message = format!(
-                "{}: {what}, nothing that predictions could be made from; go on with {more}",
-                path.display()
-            );
-            return Err(Failure::input(message));
-        }
+        check_draws(&run, FEWEST_DRAWS)?;
         let model = run.fitted(draws.max_draws)?;
         Ok(Self { run, model })
     }

@@ -112,10 +112,10 @@ fn figures(blocks: &[Block]) -> Vec<&String> {
     found
 }
 
-/// A figure of a page with the style sheet that the page has.
+/// A figure of a page with the style sheet that the page has, and its light background.
 fn alone(svg: &str) -> String {
     let svg = svg.replacen("<svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"", 1);
-    svg.replacen("</title>", &format!("</title><style>{LIGHT}</style>"), 1)
+    svg.replacen("</title>", &format!("</title><style>svg.fig{{background:#fff}}{LIGHT}</style>"), 1)
 }
 
 fn headline(contents: &Contents, out: &mut String) {

@@ -14,6 +14,7 @@ use gpssm_report::{Light, Lights, Names, ReportInput};
 use crate::args::ReportArgs;
 use crate::commands::summary;
 use crate::failure::Failure;
+use crate::fitted::check_draws;
 use crate::output::{check_file, write_page};
 use crate::verdict::verdict;
 
@@ -27,6 +28,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         check_file(out, &[])?;
     }
     let run = LoadedRun::open(&args.run)?;
+    check_draws(&run, 1)?;
     let out = args.out.clone().unwrap_or_else(|| Path::new(&run.name).with_extension("html"));
     write(&run, &out, args.figures.as_deref())?;
     eprintln!("{} written", out.display());
