@@ -73,7 +73,7 @@ const CASES: &[Case] = &[
     Case { name: "switches", file: "u,y\nTRUE,1\nFALSE,2\n", asked: YU, expected: Read(&[1.0, 2.0], &["TRUE and FALSE are read as 1 and 0"]) },
     Case { name: "words", file: "u,y\non,1\n1,2\noff,3\n", asked: YU, expected: Refused(&["line 2, column 'u': 'on' is not a number"]) },
     Case { name: "a mark of missing values", file: "y\n1\n-9999\n2\n1.5\n-9999\n1\n", asked: "y=y", expected: Read(&[1.0, -9999.0, 2.0, 1.5, -9999.0, 1.0], &["column 'y' is -9999 in 2 rows"]) },
-    Case { name: "a footer", file: "u,y\n1,2\n2,3\nend of file\n", asked: YU, expected: Refused(&["line 4: 1 fields, but the header names 2"]) },
+    Case { name: "a footer", file: "u,y\n1,2\n2,3\nend of file\n", asked: YU, expected: Refused(&["line 4: 1 field, but the header names 2"]) },
     Case { name: "null", file: "u,y\n1,2\n2,null\n", asked: YU, expected: Read(&[2.0, N], &["'null' (line 3) is read as missing"]) },
     Case { name: "Windows-1252", file: "", asked: "y=T_[°C] u=u", expected: Read(&[2.0, 3.0], &["Windows-1252"]) },
     Case { name: "row names that the header leaves out", file: "u,y\n\"1\",1.5,2.5\n\"2\",1.5,3.5\n", asked: YU, expected: Refused(&["line 2: 3 fields", "row names that the header leaves out?"]) },

@@ -247,9 +247,9 @@ document.querySelector("#parameters g.key[data-for=c0]").dispatchEvent(new Mouse
 see("hidden", lines().filter((path) => path.style.display === "none").length);
 see("others", [...document.querySelectorAll("#f path.c0")].filter((path) => path.style.display === "none").length);
 const folded = [...document.querySelectorAll("details.more svg.fig")];
-see("folded", folded.filter((svg) => svg.getBoundingClientRect().height > 0).length);
+see("folded", folded.filter((svg) => svg.checkVisibility()).length);
 document.querySelector("details.more").open = true;
-see("unfolded", folded.filter((svg) => svg.getBoundingClientRect().height > 0).length);
+see("unfolded", folded.filter((svg) => svg.checkVisibility()).length);
 // The figure as it is on the screen: its marks are there, in their colours.
 const svg = document.querySelector(".slide.shown svg.fig").cloneNode(true);
 svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");

@@ -136,7 +136,7 @@ pub enum DataProblem {
     },
     /// Text.
     #[error("'{}' is not a number ({})", one_line(.text),
-        if *.has_unit || .text.chars().any(char::is_numeric) { "write the number alone, and its unit in the header" } else { "leave missing outputs blank, and write words as numbers, such as 0 and 1" })]
+        if *.has_unit || .text.chars().any(char::is_numeric) { "write the number alone, and its unit in the header" } else { "leave missing outputs blank or write NA, and write words as numbers, such as 0 and 1" })]
     NotANumber {
         /// What stands there.
         text: String,

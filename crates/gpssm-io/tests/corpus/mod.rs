@@ -64,8 +64,7 @@ pub const CASES: &[Case] = &[
     data!("spreadsheet", b"PK\x03\x04abc", FIT, "this is a spreadsheet or zip archive"),
     data!("compressed", b"\x1f\x8b\x08abc", FIT, "this is a compressed file"),
     data!("UTF-16", b"\xff\xfet\x00,\x00y\x00", FIT, "this is UTF-16 text", "UTF-8"),
-    data!("Latin-1 header", b"t,y,temp\xe9rature\n0,1,2\n", FIT, "line 1", "not UTF-8"),
-    data!("Latin-1 field", b"t,y\n0,1\n1,\xe9\n", FIT, "line 3, column 'y'", "not UTF-8"),
+    data!("Latin-1 field", b"t,y\n0,1\n1,\xe9\n", FIT, "line 3, column 'y'", "'é' is not a number"),
     data!("carriage returns only", b"t,y\r0,1\r1,2\r", FIT, "line 1", "carriage return"),
     // Headers and columns.
     data!("header only", b"t,y\n", FIT, "there are no rows below the header"),
@@ -100,7 +99,7 @@ pub const CASES: &[Case] = &[
         "there is no column 'tme'"
     ),
     // Rows and fields.
-    data!("short row", b"t,y\n0,1\n1\n2,3\n", FIT, "line 3: 1 fields, but the header names 2"),
+    data!("short row", b"t,y\n0,1\n1\n2,3\n", FIT, "line 3: 1 field, but the header names 2"),
     data!(
         "long row",
         b"t,y\n0,1\n1,2,3\n",
