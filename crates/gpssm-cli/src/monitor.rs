@@ -72,12 +72,20 @@ struct Pace {
     starts: Vec<f64>,
     /// Seconds from sweep to sweep of one chain, the last ones.
     gaps: VecDeque<f64>,
+    /// Since all chains sweep: seconds, and sweeps of all chains until then.
+    together: VecDeque<(f64, u64)>,
 }
 
 /// Sweeps that are remembered.
 const REMEMBERED: usize = 200;
 /// A gap of so many usual ones was a wait for a thread, not a sweep.
 const WAITED: f64 = 5.0;
+/// Seconds between the counts of sweeps that are remembered, and of counts that tell a pace.
+const COUNT_SECONDS: f64 = 0.5;
+const FEWEST_SECONDS: f64 = 3.0;
+/// The share of the time since all chains sweep that tells the pace, and its least number of seconds.
+const RECENT: f64 = 0.5;
+const RECENT_SECONDS: f64 = 20.0;
 
 impl Pace {
     fn add_gap(&mut self, seconds: f64) {
@@ -87,8 +95,33 @@ impl Pace {
         self.gaps.push_back(seconds);
     }
 
-    /// Seconds of a sweep of one chain.
-    fn sweep(&self) -> Option<f64> {
+    /// Takes note of how many sweeps were made, once all chains sweep.
+    fn add_count(&mut self, seconds: f64, sweeps: u64) {
+        if self.together.back().is_some_and(|(last, _)| seconds - last < COUNT_SECONDS) {
+            return;
+        }
+        self.together.push_back((seconds, sweeps));
+        let Some(&(first, _)) = self.together.front() else { return };
+        let kept = RECENT_SECONDS.max(RECENT * (seconds - first));
+        while self.together.len() > 2 && self.together.get(1).is_some_and(|(at, _)| seconds - at >= kept) {
+            self.together.pop_front();
+        }
+    }
+
+    /// Seconds of a thread for a sweep. What all chains made is the best witness, as it knows of everything else that the machine
+    /// does; while some have not started, times between the sweeps of a chain are the next best.
+    fn sweep(&self, threads: usize) -> Option<f64> {
+        if let (Some(first), Some(last)) = (self.together.front(), self.together.back())
+            && last.0 - first.0 >= FEWEST_SECONDS
+            && last.1 > first.1
+        {
+            return Some((last.0 - first.0) * threads as f64 / (last.1 - first.1) as f64);
+        }
+        self.usual_gap()
+    }
+
+    /// Seconds between sweeps of a chain, without waits for a thread.
+    fn usual_gap(&self) -> Option<f64> {
         let mut gaps: Vec<f64> = self.gaps.iter().copied().collect();
         gaps.sort_unstable_by(f64::total_cmp);
         let median = *gaps.get(gaps.len() / 2)?;
@@ -117,7 +150,7 @@ enum Left {
 /// Seconds until all chains are done on so many threads. Chains that begin later have a start before them, too, if the others
 /// had one.
 fn seconds_left(chains: &[Left], pace: &Pace, expected: Option<f64>, threads: usize) -> Option<f64> {
-    let sweep = pace.sweep().or(expected)?;
+    let sweep = pace.sweep(threads.max(1)).or(expected)?;
     let under_way = chains.iter().filter_map(|chain| match chain {
         Left::Start { seconds, share, .. } if *share > 0.02 => Some(seconds / share),
         _ => None,
@@ -248,6 +281,16 @@ impl<'a> Monitor<'a> {
         }
         if progress.look.is_some() {
             inner.look.clone_from(&progress.look);
+        }
+        self.count(inner, now);
+    }
+
+    /// Counts the sweeps of all chains, if none has to start any more.
+    fn count(&self, inner: &mut Inner, now: Instant) {
+        let begun = inner.chains.values().filter(|view| view.first.is_some()).count();
+        if begun == self.n_chains {
+            let sweeps = inner.chains.values().map(|view| view.sweeps).sum();
+            inner.pace.add_count(now.duration_since(self.began).as_secs_f64(), sweeps);
         }
     }
 
@@ -394,12 +437,12 @@ mod tests {
         let half = Left::Start { seconds: 5.0, share: 0.5, sweeps: 100.0 };
         let none = Pace::default();
         assert!((left(&[half, half, all, all], &none) - 115.0).abs() < 1e-9);
-        let pace = Pace { starts: vec![10.0, 10.0], gaps: vec![0.5; 20].into() };
+        let pace = Pace { starts: vec![10.0, 10.0], gaps: vec![0.5; 20].into(), ..Pace::default() };
         assert!((left(&[Left::Sweeps(40.0), Left::Sweeps(40.0), all, all], &pace) - 80.0).abs() < 1e-9);
         // One chain that is far behind is waited for.
         assert!((left(&[Left::Sweeps(0.0), Left::Sweeps(80.0)], &pace) - 40.0).abs() < 1e-9);
         // A run that goes on has no starts.
-        let resumed = Pace { starts: Vec::new(), gaps: vec![0.5; 20].into() };
+        let resumed = Pace { gaps: vec![0.5; 20].into(), ..Pace::default() };
         assert!((left(&[Left::Sweeps(10.0), all], &resumed) - 50.0).abs() < 1e-9);
         assert_eq!(seconds_left(&[all], &none, None, 1), None);
     }
@@ -409,6 +452,18 @@ mod tests {
     fn the_pace_leaves_waits_out() {
         let mut pace = Pace::default();
         (0..50).for_each(|i| pace.add_gap(if i % 10 == 0 { 30.0 } else { 0.2 }));
-        assert!((pace.sweep().expect("sweeps") - 0.2).abs() < 1e-12);
+        assert!((pace.sweep(2).expect("sweeps") - 0.2).abs() < 1e-12);
+    }
+
+    /// Two threads make four sweeps a second, then one a second when the machine has other work: the recent past counts.
+    #[test]
+    fn the_pace_is_that_of_all_chains() {
+        let mut pace = Pace::default();
+        (0..50).for_each(|_| pace.add_gap(0.01));
+        (0..=40).for_each(|t| pace.add_count(f64::from(t), 4 * t as u64));
+        assert!((pace.sweep(2).expect("sweeps") - 0.5).abs() < 1e-12);
+        (41..=140).for_each(|t| pace.add_count(f64::from(t), 160 + (t - 40) as u64));
+        assert!((pace.sweep(2).expect("sweeps") - 2.0).abs() < 1e-12);
+        assert!(pace.together.len() < 200);
     }
 }
