@@ -183,6 +183,7 @@ fn run(case: &Case, folder: &Path) -> Result<(), AnyError> {
         lights: None,
         warnings: vec!["This is a preview: 100 draws are too few for conclusions.".into()],
         facts: vec![("seed".into(), "1".into()), ("particles".into(), settings.particles.to_string())],
+        choice: None,
         configuration: Some("[model]\nstates = 1\n"),
     };
     let page = report(&input)?;
