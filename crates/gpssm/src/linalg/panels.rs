@@ -12,12 +12,20 @@ use super::simd::{Vectorised, dispatch};
 /// Rows in a panel.
 pub(crate) const HEIGHT: usize = 8;
 
-/// Columns that one pass over a panel takes; 6 x 8 partial sums fill the registers of AVX2.
-const PASS: usize = 6;
+/// Columns that one pass over a panel takes: 6 x 8 partial sums fill the registers of AVX2, and with vectors of eight twice as
+/// many columns hide the latency of a sum.
+const fn columns_of_pass<S: Simd>() -> usize {
+    if S::F64_LANES == 8 { 12 } else { 6 }
+}
 
 /// Columns that go through all panels together: with one panel they fit into the first-level cache, and the factor
 /// passes by as one long stream.
-const GROUP: usize = 2 * PASS;
+const fn columns_of_group<S: Simd>() -> usize {
+    2 * columns_of_pass::<S>()
+}
+
+/// An 8 by 8 lower triangle, column by column.
+type Block = [f64; HEIGHT * HEIGHT];
 
 /// Length to which a column must be padded so that the last panel can be written whole.
 pub(crate) fn padded(n: usize) -> usize {
@@ -30,11 +38,15 @@ pub(crate) struct TriangularPanels {
     n_rows: usize,
     /// Panel p holds columns 0..8(p+1) of rows 8p..8p+8.
     data: Vec<f64>,
+    /// Inverses of the diagonal blocks of all panels, as long as rows are only appended.
+    inverses: Vec<Block>,
 }
 
 impl TriangularPanels {
     pub(crate) fn with_capacity(n_rows: usize) -> Self {
-        Self { n_rows: 0, data: Vec::with_capacity(Self::offset(n_rows.div_ceil(HEIGHT))) }
+        let n_panels = n_rows.div_ceil(HEIGHT);
+        let data = Vec::with_capacity(Self::offset(n_panels));
+        Self { n_rows: 0, data, inverses: Vec::with_capacity(n_panels) }
     }
 
     pub(crate) fn n_rows(&self) -> usize {
@@ -44,6 +56,7 @@ impl TriangularPanels {
     /// Takes over the order of another factor; the entries are left as they happen to be.
     pub(crate) fn clone_shape(&mut self, other: &Self) {
         self.n_rows = other.n_rows;
+        self.inverses.clear();
         self.data.resize(other.data.len(), 0.0);
     }
 
@@ -57,6 +70,7 @@ impl TriangularPanels {
     }
 
     pub(crate) fn panel_mut(&mut self, p: usize) -> &mut [f64] {
+        self.inverses.clear();
         &mut self.data[Self::offset(p)..Self::offset(p + 1)]
     }
 
@@ -64,13 +78,20 @@ impl TriangularPanels {
     pub(crate) fn push_row(&mut self, row: &[f64]) {
         debug_assert_eq!(row.len(), self.n_rows + 1);
         let (p, lane) = (self.n_rows / HEIGHT, self.n_rows % HEIGHT);
+        let knows_inverses = self.inverses.len() == self.n_rows.div_ceil(HEIGHT);
         if lane == 0 {
             self.data.resize(Self::offset(p + 1), 0.0);
         }
-        for (column, value) in self.panel_mut(p).chunks_exact_mut(HEIGHT).zip(row) {
+        let panel = &mut self.data[Self::offset(p)..];
+        for (column, value) in panel.chunks_exact_mut(HEIGHT).zip(row) {
             column[lane] = *value;
         }
         self.n_rows += 1;
+        if knows_inverses {
+            self.inverses.resize(p + 1, [0.0; HEIGHT * HEIGHT]);
+            let block = &self.data[Self::offset(p) + p * HEIGHT * HEIGHT..];
+            invert_row(block, lane, &mut self.inverses[p]);
+        }
     }
 
     /// Appends rows `n_rows()..n` of a dense factor.
@@ -106,17 +127,14 @@ impl TriangularPanels {
         if n == 0 || n_columns == 0 {
             return;
         }
-        if n_columns <= GROUP {
-            let (inverses, inverse) = (None, [0.0; HEIGHT * HEIGHT]);
-            return dispatch(Solve { factor: self, n, x, stride, n_columns, inverses, inverse });
-        }
-        let of_panel = |p: usize| inverse_of_diagonal_block(&self.panel(p)[p * HEIGHT * HEIGHT..]);
-        let inverses: Vec<_> = (0..n.div_ceil(HEIGHT)).map(of_panel).collect();
-        for from in (0..n_columns).step_by(GROUP) {
-            let (x, n_columns) = (&mut x[from * stride..], GROUP.min(n_columns - from));
-            let (inverses, inverse) = (Some(&inverses[..]), [0.0; HEIGHT * HEIGHT]);
-            dispatch(Solve { factor: self, n, x, stride, n_columns, inverses, inverse });
-        }
+        dispatch(Solve { factor: self, n, x, stride, n_columns });
+    }
+
+    /// Inverse of the diagonal block of panel `p`.
+    fn inverse_of_block(&self, p: usize) -> Block {
+        let (block, mut inverse) = (&self.panel(p)[p * HEIGHT * HEIGHT..], [0.0; HEIGHT * HEIGHT]);
+        (0..HEIGHT).for_each(|lane| invert_row(block, lane, &mut inverse));
+        inverse
     }
 }
 
@@ -172,9 +190,9 @@ impl RowPanels {
     }
 }
 
-/// Splits `n` columns into passes of at most [`PASS`], as even as possible.
-fn passes(n: usize) -> impl Iterator<Item = (usize, usize)> {
-    let count = n.div_ceil(PASS);
+/// Splits `n` columns into passes of at most `most`, as even as possible.
+fn passes(n: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+    let count = n.div_ceil(most);
     (0..count).map(move |i| (i * n / count, (i + 1) * n / count))
 }
 
@@ -210,22 +228,18 @@ fn vectors_mut<S: Simd, const W: usize>(values: &mut [f64]) -> &mut [S::f64s] {
     &mut S::as_mut_simd_f64s(&mut values[..HEIGHT]).0[..W]
 }
 
-/// Inverse of the 8 by 8 lower triangle at the end of a panel, as a panel of its own. Rows that were never
-/// pushed have a zero diagonal and give zeros.
+/// Row `row` of the inverse of the 8 by 8 lower triangle at the end of a panel, from the rows before it. Rows that were
+/// never pushed have a zero diagonal and give zeros.
 #[inline(always)]
-fn inverse_of_diagonal_block(block: &[f64]) -> [f64; HEIGHT * HEIGHT] {
-    let mut inverse = [0.0; HEIGHT * HEIGHT];
-    for column in 0..HEIGHT {
-        for row in column..HEIGHT {
-            let diagonal = block[row * HEIGHT + row];
-            let mut sum = if row == column { 1.0 } else { 0.0 };
-            for k in column..row {
-                sum -= block[k * HEIGHT + row] * inverse[column * HEIGHT + k];
-            }
-            inverse[column * HEIGHT + row] = if diagonal == 0.0 { 0.0 } else { sum / diagonal };
+fn invert_row(block: &[f64], row: usize, inverse: &mut Block) {
+    let diagonal = block[row * HEIGHT + row];
+    for column in 0..=row {
+        let mut sum = if row == column { 1.0 } else { 0.0 };
+        for k in column..row {
+            sum -= block[k * HEIGHT + row] * inverse[column * HEIGHT + k];
         }
+        inverse[column * HEIGHT + row] = if diagonal == 0.0 { 0.0 } else { sum / diagonal };
     }
-    inverse
 }
 
 /// What is done with the columns of one pass over a panel.
@@ -236,7 +250,7 @@ trait Pass: Sized {
     #[inline(always)]
     fn run_all<S: Simd>(mut self, simd: S, n_panels: usize, n_columns: usize) {
         for p in 0..n_panels {
-            for (from, to) in passes(n_columns) {
+            for (from, to) in passes(n_columns, columns_of_pass::<S>()) {
                 match S::F64_LANES {
                     8 => self.pass_of::<S, 1>(simd, p, from, to),
                     4 => self.pass_of::<S, 2>(simd, p, from, to),
@@ -255,6 +269,12 @@ trait Pass: Sized {
             3 => self.pass::<S, 3, W>(simd, p, from),
             4 => self.pass::<S, 4, W>(simd, p, from),
             5 => self.pass::<S, 5, W>(simd, p, from),
+            7 if W == 1 => self.pass::<S, 7, 1>(simd, p, from),
+            8 if W == 1 => self.pass::<S, 8, 1>(simd, p, from),
+            9 if W == 1 => self.pass::<S, 9, 1>(simd, p, from),
+            10 if W == 1 => self.pass::<S, 10, 1>(simd, p, from),
+            11 if W == 1 => self.pass::<S, 11, 1>(simd, p, from),
+            12 if W == 1 => self.pass::<S, 12, 1>(simd, p, from),
             _ => self.pass::<S, 6, W>(simd, p, from),
         }
     }
@@ -266,19 +286,26 @@ struct Solve<'a> {
     x: &'a mut [f64],
     stride: usize,
     n_columns: usize,
-    /// Inverses of the diagonal blocks of all panels, where they are known.
-    inverses: Option<&'a [[f64; HEIGHT * HEIGHT]]>,
-    /// That of the panel at hand, where they are not.
-    inverse: [f64; HEIGHT * HEIGHT],
 }
 
-impl Pass for Solve<'_> {
+/// Columns that go through all panels together.
+struct SolveGroup<'a> {
+    factor: &'a TriangularPanels,
+    x: &'a mut [f64],
+    stride: usize,
+    /// Inverses of the diagonal blocks of all panels, where they are known.
+    inverses: Option<&'a [Block]>,
+    /// That of the panel at hand, where they are not.
+    inverse: Block,
+}
+
+impl Pass for SolveGroup<'_> {
     #[inline(always)]
     fn pass<S: Simd, const C: usize, const W: usize>(&mut self, simd: S, p: usize, from: usize) {
         let first = p * HEIGHT;
         let (left, diagonal) = self.factor.panel(p).split_at(first * HEIGHT);
         if from == 0 && self.inverses.is_none() {
-            self.inverse = inverse_of_diagonal_block(diagonal);
+            (0..HEIGHT).for_each(|lane| invert_row(diagonal, lane, &mut self.inverse));
         }
         let x = &mut self.x[from * self.stride..];
         let sums = products::<S, C, W>(simd, left, x, self.stride);
@@ -301,8 +328,22 @@ impl Vectorised for Solve<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let (n_panels, n_columns) = (self.n.div_ceil(HEIGHT), self.n_columns);
-        self.run_all(simd, n_panels, n_columns);
+        let Self { factor, n, x, stride, n_columns } = self;
+        let (n_panels, most) = (n.div_ceil(HEIGHT), columns_of_group::<S>());
+        let mut own = Vec::new();
+        let inverses = if factor.inverses.len() >= n_panels {
+            Some(&factor.inverses[..])
+        } else if n_columns > most {
+            own.extend((0..n_panels).map(|p| factor.inverse_of_block(p)));
+            Some(&own[..])
+        } else {
+            None
+        };
+        for from in (0..n_columns).step_by(most) {
+            let x = &mut x[from * stride..];
+            let group = SolveGroup { factor, x, stride, inverses, inverse: [0.0; HEIGHT * HEIGHT] };
+            group.run_all(simd, n_panels, most.min(n_columns - from));
+        }
     }
 }
 

@@ -56,15 +56,15 @@ pub fn multiply_lower(l: &[f64], n: usize, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// The product of two lower factors, which is lower.
-pub(crate) fn multiply_lowers(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
-    let mut product = vec![0.0; n * n];
+/// Makes `product` that of two lower factors, which is lower.
+pub(crate) fn multiply_lowers(a: &[f64], b: &[f64], n: usize, product: &mut Vec<f64>) {
+    product.clear();
+    product.resize(n * n, 0.0);
     for i in 0..n {
         for j in 0..=i {
             product[i * n + j] = (j..=i).map(|k| a[i * n + k] * b[k * n + j]).sum();
         }
     }
-    product
 }
 
 /// `L L'`, row-major.

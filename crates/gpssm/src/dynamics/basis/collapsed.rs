@@ -11,6 +11,8 @@
 //! That one is a sum over all of the sequence at all times, so taking a pair away cancels nothing: it is
 //! factored anew at each step, and summed anew on a schedule and whenever it cannot be factored.
 
+use pulp::Simd;
+
 use super::regression::{Design, Rows, Statistics, WeightFactor};
 use crate::dynamics::block::{Block, Pairs};
 use crate::dynamics::genealogy::{Birth, Genealogy, Slot};
@@ -19,7 +21,7 @@ use crate::dynamics::predictions::Predictions;
 use crate::linalg::dense::{Dense, NotPositiveDefinite};
 use crate::linalg::panels::padded;
 use crate::linalg::rotations::Rotations;
-use crate::linalg::simd::dot;
+use crate::linalg::simd::{Vectorised, dispatch, dot, dot_inline};
 use crate::linalg::small;
 use crate::points::Points;
 
@@ -225,6 +227,7 @@ impl CollapsedBlock {
         for slot in genealogy.levels().flatten().copied() {
             genealogy.chain(slot, &mut work.chain);
             let mut node = std::mem::take(&mut self.nodes[slot]);
+            // A new list for each node: it borrows the nodes. One allocation among thousands of multiplications.
             let ancestors: Vec<&Node> =
                 self.pending.iter().chain(work.chain.iter().map(|&slot| &self.nodes[slot])).collect();
             for (which, (side, base)) in node.sides.iter_mut().zip(&self.bases).enumerate() {
@@ -232,11 +235,10 @@ impl CollapsedBlock {
                 along(side, &ancestors, which, p);
                 self.numerics.clamped += u64::from(!finish(side, base, p));
             }
-            let mut shift = vec![0.0; p];
-            small::multiply_lower(&node.chol_noise, p, &node.sides[PATH].mean, &mut shift);
-            node.mean.clear();
-            node.mean.extend(node.prior.iter().zip(&shift).map(|(prior, shift)| prior + shift));
-            node.chol = small::multiply_lowers(&node.chol_noise, &node.sides[PATH].chol, p);
+            node.mean.resize(p, 0.0);
+            small::multiply_lower(&node.chol_noise, p, &node.sides[PATH].mean, &mut node.mean);
+            node.mean.iter_mut().zip(&node.prior).for_each(|(mean, prior)| *mean += prior);
+            small::multiply_lowers(&node.chol_noise, &node.sides[PATH].chol, p, &mut node.chol);
             self.nodes[slot] = node;
         }
         self.work = work;
@@ -284,34 +286,51 @@ fn descend(side: &mut Side, parent: Option<&Node>, which: usize, target: &[f64])
     side.log_density = 0.0;
     let Some(Node { sides, chol_noise, .. }) = parent else { return };
     let (parent, p) = (&sides[which], target.len());
-    let mut edge: Vec<f64> = target.iter().zip(&parent.mean).map(|(target, mean)| target - mean).collect();
-    small::solve_lower(&parent.chol, p, &mut edge);
+    side.residuals.extend_from_slice(&parent.residuals);
+    side.residuals.extend(target.iter().zip(&parent.mean).map(|(target, mean)| target - mean));
+    let edge = &mut side.residuals[parent.residuals.len()..];
+    small::solve_lower(&parent.chol, p, edge);
     let square: f64 = edge.iter().map(|e| e * e).sum();
     let log_scale = small::log_diagonal(&parent.chol, p) + small::log_diagonal(chol_noise, p);
     side.log_density = parent.log_density - 0.5 * square - log_scale;
-    side.residuals.extend_from_slice(&parent.residuals);
-    side.residuals.extend(edge);
 }
 
 /// Rows of the factor along the ancestors in the bush.
 fn along(side: &mut Side, ancestors: &[&Node], which: usize, p: usize) {
-    let length = ancestors.len() * p;
-    let n = side.h.len() / p;
-    side.rows.clear();
-    side.rows.resize(p * length, 0.0);
-    for d in 0..p {
-        let h = &side.h[d * n..(d + 1) * n];
-        let row = &mut side.rows[d * length..(d + 1) * length];
-        for (link, ancestor) in ancestors.iter().enumerate() {
-            let ancestor = &ancestor.sides[which];
-            let before = link * p;
-            for k in 0..p {
-                let mut value = dot(h, &ancestor.h[k * n..(k + 1) * n]);
-                value -= dot(&ancestor.rows[k * before..(k + 1) * before], &row[..before]);
-                for j in 0..k {
-                    value -= ancestor.chol[k * p + j] * row[before + j];
+    dispatch(Along { side, ancestors, which, p });
+}
+
+struct Along<'a> {
+    side: &'a mut Side,
+    ancestors: &'a [&'a Node],
+    which: usize,
+    p: usize,
+}
+
+impl Vectorised for Along<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Self { side, ancestors, which, p } = self;
+        let length = ancestors.len() * p;
+        let n = side.h.len() / p;
+        side.rows.clear();
+        side.rows.resize(p * length, 0.0);
+        for d in 0..p {
+            let h = &side.h[d * n..(d + 1) * n];
+            let row = &mut side.rows[d * length..(d + 1) * length];
+            for (link, ancestor) in ancestors.iter().enumerate() {
+                let ancestor = &ancestor.sides[which];
+                let before = link * p;
+                for k in 0..p {
+                    let mut value = dot_inline(simd, h, &ancestor.h[k * n..(k + 1) * n]);
+                    value -= dot_inline(simd, &ancestor.rows[k * before..(k + 1) * before], &row[..before]);
+                    for j in 0..k {
+                        value -= ancestor.chol[k * p + j] * row[before + j];
+                    }
+                    row[before + k] = value / ancestor.chol[k * p + k];
                 }
-                row[before + k] = value / ancestor.chol[k * p + k];
             }
         }
     }
@@ -322,7 +341,9 @@ fn finish(side: &mut Side, base: &WeightFactor, p: usize) -> bool {
     let (n, length) = (side.h.len() / p, side.rows.len() / p);
     let h = |d: usize| &side.h[d * n..(d + 1) * n];
     let row = |d: usize| &side.rows[d * length..(d + 1) * length];
-    let mut chol = vec![0.0; p * p];
+    let mut chol = std::mem::take(&mut side.chol);
+    chol.clear();
+    chol.resize(p * p, 0.0);
     for a in 0..p {
         for b in 0..=a {
             let gain = dot(h(a), h(b)) - dot(row(a), row(b));
@@ -335,7 +356,9 @@ fn finish(side: &mut Side, base: &WeightFactor, p: usize) -> bool {
         chol.fill(0.0);
         (0..p).for_each(|a| chol[a * p + a] = 1.0);
     }
-    let mean = (0..p).map(|d| dot(h(d), &base.b) + dot(row(d), &side.residuals)).collect();
+    let mut mean = std::mem::take(&mut side.mean);
+    mean.clear();
+    mean.extend((0..p).map(|d| dot(h(d), &base.b) + dot(row(d), &side.residuals)));
     side.chol = chol;
     side.mean = mean;
     sound

@@ -154,7 +154,7 @@ impl ForwardBlock {
             node.chol.clear();
             node.chol.push(node.chol_noise[0] * covariance[0]);
         } else {
-            node.chol = small::multiply_lowers(&node.chol_noise, covariance, p);
+            small::multiply_lowers(&node.chol_noise, covariance, p, &mut node.chol);
         }
     }
 }

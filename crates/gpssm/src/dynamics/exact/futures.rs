@@ -26,8 +26,13 @@ pub(super) struct Future {
     rotations: Rotations,
     w: Vec<f64>,
     w_bush: Vec<f64>,
-    chain: Vec<Slot>,
+    /// Cosine and sine of the nodes' own rows in the current rank-one update, p for each slot.
+    turns: Vec<(f64, f64)>,
+    links: Vec<Slot>,
 }
+
+/// Rows of the bush that are turned at one time: each turn waits for the one before.
+const SIDE_BY_SIDE: usize = 4;
 
 impl Future {
     pub(super) fn new(
@@ -57,7 +62,8 @@ impl Future {
             rotations: Rotations::default(),
             w: Vec::new(),
             w_bush: Vec::new(),
-            chain: Vec::new(),
+            turns: Vec::new(),
+            links: Vec::new(),
         }
     }
 
@@ -105,12 +111,12 @@ impl Future {
         }
         self.n_given -= 1;
         for d in (0..p).rev() {
-            self.drop_entry(self.n_given * p + d, genealogy);
+            self.drop_entry(self.n_given * p + d, genealogy, p);
         }
     }
 
     /// Removes entry `q` of the reversed order from the conditioning set.
-    fn drop_entry(&mut self, q: usize, genealogy: &Genealogy) {
+    fn drop_entry(&mut self, q: usize, genealogy: &Genealogy, p: usize) {
         let n_trunk = self.given.n_rows();
         self.w.resize(padded(n_trunk).max(self.w.len()), 0.0);
         self.trunk.column(q, &mut self.w[..n_trunk]);
@@ -121,32 +127,91 @@ impl Future {
             (*e, carry) = rotate(self.rotations.cosine[r], self.rotations.sine[r], *e, carry);
         }
         self.rotate_bush_through_trunk(q, genealogy, n_trunk);
-        let nodes = &mut self.nodes;
+        self.turns.resize(self.nodes.len() * p, (1.0, 0.0));
+        let known = self.given_residuals.len();
         let mut next_w = 0;
-        self.chain.clear();
-        let last_generation = genealogy.levels().count() - 1;
+        let n_levels = genealogy.levels().count();
         for (level, slots) in genealogy.levels().enumerate() {
             for &slot in slots {
+                let node = &mut self.nodes[slot];
+                node.carry = carry;
                 match genealogy.parent(slot) {
                     Some(parent) => {
-                        // A child never has its parent's slot.
-                        let Ok([node, parent]) = nodes.get_disjoint_mut([slot, parent]) else { continue };
-                        node.carry = parent.carry;
-                        rotate_edge(node, &parent.cosine, &parent.sine);
+                        let turns = &self.turns[parent * p..(parent + 1) * p];
+                        self.nodes[slot].carry = self.nodes[parent].carry;
+                        rotate_edge(&mut self.nodes[slot], turns.iter().copied());
                     }
                     None => {
-                        let known = self.given_residuals.len();
-                        nodes[slot].carry = carry;
                         let (cosine, sine) = (&self.rotations.cosine[known..], &self.rotations.sine[known..]);
-                        rotate_edge(&mut nodes[slot], cosine, sine);
+                        rotate_edge(node, cosine.iter().copied().zip(sine.iter().copied()));
                     }
                 }
-                // The newest generation has an edge but no rows yet.
-                if level < last_generation {
-                    genealogy.chain(slot, &mut self.chain);
-                    let w = &mut self.w_bush[next_w..];
-                    next_w += rotate_rows_of(slot, &self.chain, nodes, n_trunk, w);
+            }
+            // The newest generation has an edge but no rows yet.
+            if level + 1 < n_levels {
+                self.rotate_level(slots, level, genealogy, n_trunk, next_w);
+                next_w += slots.len() * p;
+            }
+        }
+    }
+
+    /// Turns the rows of one level by the rotations of their bush ancestors, some rows side by side, and then by their own;
+    /// level `level` has as many bush ancestors.
+    fn rotate_level(
+        &mut self,
+        slots: &[Slot],
+        level: usize,
+        genealogy: &Genealogy,
+        n_trunk: usize,
+        mut next_w: usize,
+    ) {
+        let Self { nodes, turns, w_bush, links, .. } = self;
+        for slots in slots.chunks(SIDE_BY_SIDE) {
+            let Some(p) = slots.first().map(|&slot| nodes[slot].mean.len()) else { continue };
+            links.clear();
+            for &slot in slots {
+                let from = links.len();
+                links.extend(std::iter::successors(genealogy.parent(slot), |&slot| genealogy.parent(slot)));
+                links[from..].reverse();
+            }
+            let w = &mut w_bush[next_w..next_w + slots.len() * p];
+            next_w += slots.len() * p;
+            if let (&[a, b, c, d], 1) = (slots, p) {
+                let mut rows = [a, b, c, d].map(|slot| std::mem::take(&mut nodes[slot].rows));
+                let tails = rows.each_mut().map(|rows| &mut rows.row_mut(0)[n_trunk..n_trunk + level]);
+                let mut lanes = [w[0], w[1], w[2], w[3]];
+                for link in 0..level {
+                    for lane in 0..SIDE_BY_SIDE {
+                        let (c, s) = turns[links[lane * level + link]];
+                        (tails[lane][link], lanes[lane]) = rotate(c, s, tails[lane][link], lanes[lane]);
+                    }
                 }
+                w.copy_from_slice(&lanes);
+                slots.iter().zip(rows).for_each(|(&slot, rows)| nodes[slot].rows = rows);
+            } else {
+                for (i, &slot) in slots.iter().enumerate() {
+                    let links = &links[i * level..(i + 1) * level];
+                    for (row, w) in nodes[slot].rows.iter_mut().zip(&mut w[i * p..]) {
+                        let places = links.iter().flat_map(|link| link * p..(link + 1) * p);
+                        for (a, place) in row[n_trunk..].iter_mut().zip(places) {
+                            let (c, s) = turns[place];
+                            (*a, *w) = rotate(c, s, *a, *w);
+                        }
+                    }
+                }
+            }
+            let at = n_trunk + level * p;
+            for (&slot, w) in slots.iter().zip(w.chunks_exact_mut(p)) {
+                let own = &mut turns[slot * p..(slot + 1) * p];
+                for (d, (row, w)) in nodes[slot].rows.iter_mut().zip(w).enumerate() {
+                    for (a, &(c, s)) in row[at..].iter_mut().zip(&own[..d]) {
+                        (*a, *w) = rotate(c, s, *a, *w);
+                    }
+                    let (c, s, diagonal) = rotation(row[at + d], *w);
+                    row[at + d] = diagonal;
+                    own[d] = (c, s);
+                }
+                nodes[slot].refresh();
             }
         }
     }
@@ -178,40 +243,10 @@ fn rotate(c: f64, s: f64, a: f64, w: f64) -> (f64, f64) {
 }
 
 /// The edge's residuals belong to the parent's rows.
-fn rotate_edge(node: &mut Given, cosine: &[f64], sine: &[f64]) {
+fn rotate_edge(node: &mut Given, turns: impl Iterator<Item = (f64, f64)>) {
     let mut carry = node.carry;
-    for ((e, &c), &s) in node.edge.iter_mut().zip(cosine).zip(sine) {
+    for (e, (c, s)) in node.edge.iter_mut().zip(turns) {
         (*e, carry) = rotate(c, s, *e, carry);
     }
     node.carry = carry;
-}
-
-/// The rotations of the bush ancestors, then the node's own; returns the number of rows.
-fn rotate_rows_of(slot: Slot, chain: &[Slot], nodes: &mut [Given], n_trunk: usize, w: &mut [f64]) -> usize {
-    let mut rows = std::mem::take(&mut nodes[slot].rows);
-    let mut cosine = std::mem::take(&mut nodes[slot].cosine);
-    let mut sine = std::mem::take(&mut nodes[slot].sine);
-    cosine.clear();
-    sine.clear();
-    for (row, w) in rows.iter_mut().zip(w) {
-        let mut at = n_trunk;
-        let ancestors = chain.iter().map(|&ancestor| &nodes[ancestor]);
-        let own = (&cosine, &sine);
-        for (cosine, sine) in ancestors.map(|given| (&given.cosine, &given.sine)).chain([own]) {
-            for (&c, &s) in cosine.iter().zip(sine) {
-                (row[at], *w) = rotate(c, s, row[at], *w);
-                at += 1;
-            }
-        }
-        let (c, s, diagonal) = rotation(row[at], *w);
-        row[at] = diagonal;
-        cosine.push(c);
-        sine.push(s);
-    }
-    let given = &mut nodes[slot];
-    given.rows = rows;
-    given.cosine = cosine;
-    given.sine = sine;
-    given.refresh();
-    given.mean.len()
 }

@@ -137,9 +137,11 @@ impl Block for ExactBlock {
         let Some(future) = &mut self.future else { return };
         let target: Vec<f64> = self.dims.iter().map(|&d| x_next[d]).collect();
         future.log_densities(genealogy);
+        let mut residual = Vec::with_capacity(target.len());
         for ((out, &slot), &origin) in out.iter_mut().zip(genealogy.current()).zip(origins) {
             let given = &future.nodes[slot];
-            *out += given.log_density + given.log_next(&target) - self.nodes[origin].log_density;
+            *out +=
+                given.log_density + given.log_next(&target, &mut residual) - self.nodes[origin].log_density;
         }
     }
 

@@ -16,6 +16,10 @@ impl Rows {
         &self.data[d * self.stride..(d + 1) * self.stride]
     }
 
+    pub(super) fn row_mut(&mut self, d: usize) -> &mut [f64] {
+        &mut self.data[d * self.stride..(d + 1) * self.stride]
+    }
+
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
         self.data.chunks_exact_mut(self.stride.max(1))
     }
@@ -56,9 +60,7 @@ pub(super) struct Given {
     pub chol: Vec<f64>,
     /// Sum over the path of -|e|^2 / 2 - log diagonal.
     pub log_density: f64,
-    /// This node's rotations in the current rank-one update, and the residual that is carried on.
-    pub cosine: Vec<f64>,
-    pub sine: Vec<f64>,
+    /// The residual that is carried on in the current rank-one update.
     pub carry: f64,
 }
 
@@ -86,11 +88,12 @@ impl Given {
         small::solve_lower(&parent.chol, x.len(), &mut self.edge);
     }
 
-    /// log N(x | mean, covariance) without the constant.
-    pub(super) fn log_next(&self, x: &[f64]) -> f64 {
+    /// log N(x | mean, covariance) without the constant; `residual` is room.
+    pub(super) fn log_next(&self, x: &[f64], residual: &mut Vec<f64>) -> f64 {
         let p = x.len();
-        let mut residual: Vec<f64> = x.iter().zip(&self.mean).map(|(x, mean)| x - mean).collect();
-        small::log_gaussian(&self.chol, p, &mut residual) + 0.5 * p as f64 * (2.0 * PI).ln()
+        residual.clear();
+        residual.extend(x.iter().zip(&self.mean).map(|(x, mean)| x - mean));
+        small::log_gaussian(&self.chol, p, residual) + 0.5 * p as f64 * (2.0 * PI).ln()
     }
 }
 
