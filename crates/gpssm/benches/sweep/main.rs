@@ -116,7 +116,7 @@ fn measure(case: &Case, effective: bool) -> Row {
             chain.make(&States, &mut info);
         };
         // The lengths of shortlists are what warm-up makes them.
-        for _ in 0..if case.is_long() { 0 } else { 20 } {
+        for _ in 0..if case.is_long() { 0 } else { 10 } {
             sweep(&mut chain);
             chain.adapt();
         }

@@ -305,16 +305,17 @@ impl<'a> Chain<'a> {
         self.state.widths.iter_mut().for_each(WidthAdaptation::freeze);
         self.set_anchor();
         self.set_children();
+        self.state.scarcity.clear();
     }
 
-    /// Sets the lengths of shortlists by what was seen since they were last set; keeps them after too few sweeps.
+    /// Sets the lengths of shortlists by what was seen since they were last set, if that is enough.
     fn set_children(&mut self) {
         let state = &mut self.state;
-        let seen = std::mem::take(&mut state.scarcity);
-        if let Some(children) = seen.iter().map(Scarcity::children).collect::<Option<Vec<_>>>()
+        if let Some(children) = state.scarcity.iter().map(Scarcity::children).collect::<Option<Vec<_>>>()
             && !children.is_empty()
         {
             state.children = children;
+            state.scarcity.clear();
         }
     }
 
