@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Compiled, compilers, distilled, normals, options, sparse, with_density};
+use common::{Compiled, compilers, distilled, normals, options, sparse, sparse_states, with_density};
 use gpssm::Kernel;
 use gpssm::posterior::{
     DistilOptions, Distilled, DistilledFunction, DistilledInitial, DistilledPredictor, DistilledState,
@@ -182,6 +182,45 @@ fn the_extended_filter_is_the_textbooks() {
                     "{compiler}, row {t}: {found} {expected}"
                 );
             }
+        }
+    }
+}
+
+/// An input that is no number keeps its last value, an infinite output or one out of all reach is missing: the filter goes on as if such
+/// a row had come mended. (Without this, one such row made all later states no numbers.)
+#[test]
+fn rows_that_are_no_numbers_leave_the_filter_alive() {
+    let Some(compiler) = compilers().first().copied() else { return };
+    for filter in [Filter::Extended, Filter::Particles] {
+        let options = Options { filter, particles: 50, ..options() };
+        let compiled = Compiled::new(&plant(), &options, compiler);
+        let (mut bad, mut mended) = (rows(30, 2), rows(30, 2));
+        bad[9][2] = f64::NAN;
+        mended[9][2] = mended[8][2];
+        bad[14][0] = f64::INFINITY;
+        mended[14][0] = f64::NAN;
+        bad[20][0] = 1e300;
+        bad[20][1] = f64::NAN;
+        (mended[20][0], mended[20][1]) = (f64::NAN, f64::NAN);
+        let (found, expected) = (compiled.run("filter", &bad), compiled.run("filter", &mended));
+        assert!(found.iter().flatten().all(|value| value.is_finite()), "{filter:?}: {found:?}");
+        assert_eq!(found, expected, "{filter:?}");
+    }
+}
+
+/// A controller knows the input only after the state: told so, the filter is that of all inputs at once, where the sensor does not see
+/// them. (Fails where the next row is predicted with the input before.)
+#[test]
+fn inputs_may_be_chosen_after_the_state() {
+    let Some(compiler) = compilers().first().copied() else { return };
+    let model = sparse_states();
+    let rows = rows(40, 1);
+    for filter in [Filter::Extended, Filter::Particles] {
+        let options = Options { filter, particles: 50, ..options() };
+        let compiled = Compiled::new(&model, &options, compiler);
+        let at_once = compiled.run("filter", &rows);
+        for (later, at_once) in compiled.run("controlled_filter", &rows).iter().zip(&at_once) {
+            assert_eq!(later[..], at_once[..later.len()], "{filter:?}");
         }
     }
 }

@@ -239,7 +239,8 @@ fn filter(model: &Model, out: &mut String) {
    here alone needs a seed as well. */
 void @NAME@_filter_init_at(@NAME@_filter *filter, const @NAME@_real mean[], const @NAME@_real factor[]);
 
-/* Takes the outputs y (NAN where missing) and the input u of the next row; log p(y | rows before) unless NULL. */
+/* Takes the outputs y (NAN where missing) and the input u of the next row; log p(y | rows before) unless NULL. With NOT_FINITE, an
+   input that is no finite number kept its last value, and an output that is infinite or too far away counted as missing. */
 unsigned @NAME@_filter_step(@NAME@_filter *filter, const @NAME@_real y[], const @NAME@_real u[],
                        @NAME@_real *log_likelihood);
 
@@ -247,6 +248,15 @@ unsigned @NAME@_filter_step(@NAME@_filter *filter, const @NAME@_real y[], const 
 void @NAME@_filter_estimate(const @NAME@_filter *filter, @NAME@_real mean[], @NAME@_real covariance[]);
 ",
     );
+    if n_u > 0 {
+        out.push_str(
+            "
+/* The input of the row that was taken last, for controllers that choose it once they know the state; @NAME@_filter_step was then
+   given the input before. An input that is no finite number keeps its value. */
+unsigned @NAME@_filter_input(@NAME@_filter *filter, const @NAME@_real u[]);
+",
+        );
+    }
     if model.options.precision == Precision::Float {
         out.push_str("/* Numbers are 32-bit: variances of f keep few digits where inducing inputs lie close together. */\n");
     }

@@ -12,6 +12,8 @@ use crate::model::{Filter, Model, Precision, State};
 const ALGEBRA: &str = include_str!("templates/algebra.c");
 const EVALUATE: &str = include_str!("templates/evaluate.c");
 const OUTPUT: &str = include_str!("templates/output.c");
+const ROW: &str = include_str!("templates/row.c");
+const INPUT: &str = include_str!("templates/input.c");
 const EXTENDED: &str = include_str!("templates/extended.c");
 const SCENARIOS: &str = include_str!("templates/scenarios.c");
 const SCENARIO_FILTER: &str = include_str!("templates/scenario_filter.c");
@@ -26,7 +28,7 @@ unsigned @NAME@_scenario_simulate(size_t k, const real x0[], const real u[], siz
     return simulate(k + 1U, x0, u, n_rows, y, x_last);
 }
 ";
-const STEP_SCENARIOS: &str = "    flags |= step_scenarios(filter, y, u);
+const STEP_SCENARIOS: &str = "    flags |= step_scenarios(filter, own_y, own_u);
 ";
 const INIT_SCENARIOS: &str = "    for (size_t k = 0U; k < @UPPER@_SCENARIOS; k++) {
         filter->log_weight[k] = R(0.0);
@@ -336,6 +338,7 @@ static void sensor_factor(size_t n, const size_t seen[], real l[], size_t stride
 }
 
 fn filter(model: &Model, out: &mut String) {
+    out.push_str(ROW);
     match model.options.filter {
         Filter::Extended | Filter::Auto => {
             let several = !model.distilled.scenarios.is_empty();
@@ -355,6 +358,9 @@ fn filter(model: &Model, out: &mut String) {
                 if is_float { ("40", "5.9604644775390625e-8") } else { ("11", "1.1102230246251565e-16") };
             out.push_str(&PARTICLES.replace("@SHIFT@", shift).replace("@STEP@", step));
         }
+    }
+    if model.distilled.n_u > 0 {
+        out.push_str(INPUT);
     }
     if let Some((mean, chol)) = model.initial() {
         out.push('\n');

@@ -183,6 +183,7 @@ impl Compiled {
             ]);
             let has_outputs = model.sensor.moments.is_some();
             command.arg(if has_outputs { "-DHAS_OUTPUT" } else { "-DNO_OUTPUT" });
+            command.arg(if distilled.n_u > 0 { "-DHAS_INPUTS" } else { "-DNO_INPUTS" });
             // Warnings of all kinds need optimisation; a large model would take its time.
             let level = if distilled.n_x > 4 { "-O1" } else { "-O3" };
             let run = command.args([level, "-o", out]).args(sources).arg("-lm").output().unwrap();

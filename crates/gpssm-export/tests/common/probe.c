@@ -55,6 +55,22 @@ int main(int count, char **words)
         }
         return 0;
     }
+#ifdef HAS_INPUTS
+    if (strcmp(task, "controlled_filter") == 0) {
+        plant_real before[NU] = {0};
+        while (read(NY + NU, row)) {
+            plant_real log_likelihood = 0;
+            plant_filter_step(&filter, row, before, &log_likelihood);
+            plant_filter_input(&filter, &row[NY]);
+            plant_filter_estimate(&filter, mean, NULL);
+            memcpy(before, &row[NY], sizeof before);
+            print(1, &log_likelihood);
+            print(NX, mean);
+            end();
+        }
+        return 0;
+    }
+#endif
 #ifdef PLANT_SCENARIOS
     if (strcmp(task, "scenario_filter") == 0) {
         while (read(NY + NU, row)) {

@@ -119,14 +119,42 @@ static unsigned update(real mean[], real chol[], const real y[], const real u[],
     return flags | check_finite(NX, mean) | check_finite(NX * NX, chol);
 }
 
+static void copy(size_t n, const real from[], real to[])
+{
+    for (size_t i = 0U; i < n; i++) {
+        to[i] = from[i];
+    }
+}
+
+/* One row. What leads to no finite numbers is left out, so that the next row finds a state to go on from. */
 static unsigned step(size_t scenario, real mean[], real chol[], int started, const real u_before[], const real y[],
                      const real u[], real *log_likelihood)
 {
     unsigned flags = @UPPER@_OK;
+    real next[NX];
+    real factor[NX * NX];
+    copy(NX, mean, next);
+    copy(NX * NX, chol, factor);
     if (started != 0) {
-        flags |= predict(scenario, mean, chol, u_before);
+        flags |= predict(scenario, next, factor, u_before);
+        if ((check_finite(NX, next) | check_finite(NX * NX, factor)) == @UPPER@_OK) {
+            copy(NX, next, mean);
+            copy(NX * NX, factor, chol);
+        } else {
+            copy(NX, mean, next);
+            copy(NX * NX, chol, factor);
+            flags |= @UPPER@_NOT_FINITE;
+        }
     }
-    return flags | update(mean, chol, y, u, log_likelihood);
+    flags |= update(next, factor, y, u, log_likelihood);
+    if ((check_finite(NX, next) | check_finite(NX * NX, factor) | check_finite(1U, log_likelihood)) == @UPPER@_OK) {
+        copy(NX, next, mean);
+        copy(NX * NX, factor, chol);
+    } else {
+        *log_likelihood = R(0.0);
+        flags |= @UPPER@_NOT_FINITE;
+    }
+    return flags;
 }
 
 @scenario_steps@void @NAME@_filter_init_at(@NAME@_filter *filter, const real mean[], const real factor[])
@@ -149,14 +177,15 @@ static unsigned step(size_t scenario, real mean[], real chol[], int started, con
 unsigned @NAME@_filter_step(@NAME@_filter *filter, const real y[], const real u[], real *log_likelihood)
 {
     real log_density = R(0.0);
+    real own_y[NY];
+    real own_u[(NU > 0U) ? NU : 1U];
     unsigned flags;
     if ((filter == NULL) || (y == NULL) || ((u == NULL) && (NU > 0U))) {
         return @UPPER@_BAD_ARGUMENT;
     }
-    flags = step(0U, filter->mean, filter->factor, filter->started, filter->u, y, u, &log_density);
-@step_scenarios@    for (size_t c = NX; c < NZ; c++) {
-        filter->u[c - NX] = u[c - NX];
-    }
+    flags = take_row(y, u, filter->u, own_y, own_u);
+    flags |= step(0U, filter->mean, filter->factor, filter->started, filter->u, own_y, own_u, &log_density);
+@step_scenarios@    copy((NU > 0U) ? NU : 1U, own_u, filter->u);
     filter->started = 1;
     if (log_likelihood != NULL) {
         *log_likelihood = log_density;

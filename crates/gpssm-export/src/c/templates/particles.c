@@ -127,10 +127,13 @@ unsigned @NAME@_filter_step(@NAME@_filter *filter, const real y[], const real u[
     real next[NX];
     real variance[NX];
     real noise[NX * NX];
-    unsigned flags = @UPPER@_OK;
+    real own_y[NY];
+    real own_u[(NU > 0U) ? NU : 1U];
+    unsigned flags;
     if ((filter == NULL) || (y == NULL) || ((u == NULL) && (NU > 0U))) {
         return @UPPER@_BAD_ARGUMENT;
     }
+    flags = take_row(y, u, filter->u, own_y, own_u);
     if (filter->started == 0) {
         start(filter);
     } else {
@@ -138,17 +141,20 @@ unsigned @NAME@_filter_step(@NAME@_filter *filter, const real y[], const real u[
         for (size_t n = 0U; n < PARTICLES; n++) {
             real *const x = &filter->x[n * NX];
             /* One particle far out is no extrapolation of the estimate. */
-            flags |= evaluate(0U, x, filter->u, next, variance, NULL, NULL) & @UPPER@_NOT_FINITE;
-            process_noise(0U, variance, noise);
-            for (size_t d = 0U; d < NX; d++) {
-                x[d] = next[d];
+            const unsigned own = evaluate(0U, x, filter->u, next, variance, NULL, NULL) & @UPPER@_NOT_FINITE;
+            flags |= own;
+            if (own == @UPPER@_OK) {
+                process_noise(0U, variance, noise);
+                for (size_t d = 0U; d < NX; d++) {
+                    x[d] = next[d];
+                }
+                disturb(x, noise, &filter->state);
             }
-            disturb(x, noise, &filter->state);
         }
     }
-    flags |= weigh(filter, y, u, &log_sum);
-    for (size_t c = NX; c < NZ; c++) {
-        filter->u[c - NX] = u[c - NX];
+    flags |= weigh(filter, own_y, own_u, &log_sum);
+    for (size_t c = 0U; c < ((NU > 0U) ? NU : 1U); c++) {
+        filter->u[c] = own_u[c];
     }
     filter->started = 1;
     if (log_likelihood != NULL) {
