@@ -65,6 +65,7 @@ def fit(
     proposal: Proposal | None = None,
     start_at: StartAt | None = None,
     narx: bool | None = None,
+    point: bool | None = None,
     restarts: int | None = None,
     max_memory_mb: int | None = None,
     time: DataLike | None = None,
@@ -120,6 +121,10 @@ def fit(
         Where chains begin: at a path that is searched for, or on the outputs themselves.
     narx : bool, optional
         GP-NARX: the outputs and their past values are the states, without sensor noise, and are not drawn.
+    point : bool, optional
+        A point estimate by stochastic-approximation EM in place of draws from the posterior: hyper-parameters, a
+        path and with them one Gaussian process, in seconds to a minute. `tune` is the number of iterations.
+        Intervals leave out what is not known of hyper-parameters and states.
     restarts : int, optional
         Draws of the hyper-parameters that the search for a start tries (64).
     max_memory_mb : int, optional
@@ -188,7 +193,9 @@ def fit(
         "seed": seed,
     }
     own |= {"particles": particles, "resampling": resampling, "proposal": proposal, "max_memory_mb": max_memory_mb}
-    own |= {"start_at": start_at, "narx": narx}
+    own |= {"start_at": start_at, "narx": narx, "point": point}
+    if point and executor is not None:
+        raise ValueError("executor: a point estimate is one chain in one go; leave executor out")
     if restarts is not None:
         own["start"] = {**model.sampler.get("start", {}), "restarts": whole("restarts", restarts, 1)}
     wanted = merged(model.sampler, own)
@@ -351,6 +358,7 @@ class FitArguments(Parts, total=False):
     proposal: Proposal | None
     start_at: StartAt | None
     narx: bool | None
+    point: bool | None
     restarts: int | None
     max_memory_mb: int | None
     time: DataLike | None

@@ -41,6 +41,7 @@ class Sampler(TypedDict, total=False):
     proposal: Proposal
     start_at: StartAt
     narx: bool
+    point: bool
     start: Start
     max_memory_mb: int
 
@@ -54,6 +55,11 @@ def merged(defaults: Sampler, given: Mapping[str, object]) -> Sampler:
     own = {name: value for name, value in given.items() if value is not None}
     if "ess" in own and "draws" in own:
         raise ValueError("ess: a fixed number of draws is asked for; give ess or draws")
+    if own.get("point"):
+        if beside := next((name for name in ("draws", "ess", "chains") if name in own), None):
+            raise ValueError(f"{beside}: a point estimate is one draw of one chain; leave {beside} out")
+        keys = ("draws", "ess", "chains")
+        defaults = cast("Sampler", {name: value for name, value in defaults.items() if name not in keys})
     if "budget" in own:
         own["budget"] = budget_text(own["budget"])
     if "ess" in own:

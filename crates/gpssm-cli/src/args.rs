@@ -126,6 +126,7 @@ pub struct Verbosity {
   gpssm fit gas.csv --y co2 --u gas --states 2 --kernel 'matern52 + linear' --dry-run
   gpssm fit model.toml --set sampler.draws=1000 --seed 7
   gpssm fit polio.csv --model polio.toml
+  gpssm fit gas.csv --y co2 --u gas --states 1 --point     a point estimate, fast
   gpssm fit --resume gas.zarr                 continue after a crash or Ctrl-C
   gpssm fit --resume gas.zarr --budget 1h     more time for a run that has not converged
   gpssm fit --resume gas.zarr --ess 2000      more effective draws
@@ -199,7 +200,11 @@ pub struct FitArgs {
     /// Fixed number of draws of each chain after warm-up, in place of --ess.
     #[arg(long, value_name = "N", help_heading = "Sampler", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     pub draws: Option<u64>,
-    /// Warm-up sweeps of each chain [default: 300].
+    /// Find a point estimate in place of draws from the posterior, by stochastic-approximation EM: theta, a path and with them one
+    /// Gaussian process, in seconds to a minute. What is not known of theta and the path is left out of all intervals.
+    #[arg(long, help_heading = "Sampler", conflicts_with_all = ["draws", "ess", "chains", "chain_id", "resume"])]
+    pub point: bool,
+    /// Warm-up sweeps of each chain; iterations of --point [default: 300].
     #[arg(long, value_name = "N", help_heading = "Sampler")]
     pub tune: Option<String>,
     /// Number of chains, each with its own start [default: 4].
@@ -282,6 +287,7 @@ impl FitArgs {
             ("--tune", self.tune.clone()),
             ("--chains", self.chains.clone()),
             ("--particles", self.particles.clone()),
+            ("--point", self.point.then(|| "true".to_owned())),
             ("--seed", self.seed.clone()),
             ("--threads", self.threads.map(|n| n.to_string())),
         ];

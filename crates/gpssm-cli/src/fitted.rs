@@ -84,7 +84,8 @@ impl Fitted {
             return Err(Failure::input("--max-draws 0: at least one draw is needed"));
         }
         let run = LoadedRun::open(path)?;
-        check_draws(&run, FEWEST_DRAWS)?;
+        // A point estimate has one on purpose.
+        check_draws(&run, if run.settings.point { 1 } else { FEWEST_DRAWS })?;
         let model = run.fitted(draws.max_draws)?;
         Ok(Self { run, model })
     }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use gpssm::Record;
 use gpssm::convergence::Assessment;
+use gpssm::{Record, Settings};
 use gpssm_identify::lights::State;
 use gpssm_identify::{Commands, Judging, Lights, lights};
 use gpssm_io::fit::LoadedRun;
@@ -86,6 +86,10 @@ fn commands(run: &LoadedRun) -> Commands {
         more: resume(run),
         more_starts: format!("gpssm fit {store} --set sampler.start.restarts=256 -o {again}"),
         more_chains: format!("gpssm fit {store} --chains 4 -o {again}"),
+        posterior: format!(
+            "gpssm fit {store} --set sampler.point=false --chains 4 --ess {} -o {again}",
+            Settings::default().ess
+        ),
         choose: (!chosen).then(|| format!("gpssm fit {file} {columns} --states auto -o {auto}")),
         held_out: format!("gpssm summary {store} {new}"),
         check: format!("gpssm check {store}"),

@@ -461,6 +461,13 @@ fn posteriors() -> Vec<Case> {
         typed("export run.zarr --to c -o data.csv", &["data.csv", "is a file"]),
         typed("export data.json --to c -o out", &["data.json"]),
         typed("export run.zarr --to c -o out --scenarios 99", &["--scenarios 99", "from 1 to 16"]),
+        typed("export run.zarr --to onnx -o out --precision float", &["--precision float", "64 bits"]),
+        typed("export run.zarr --to onnx -o out --scenarios 2", &["--scenarios", "--to c or fmu"]),
+        typed("fit data.csv --y y --point --draws 5", &["--point", "--draws"]),
+        typed(
+            "fit data.csv --y y --states 1 --point --set sampler.chains=2",
+            &["sampler.chains", "one chain"],
+        ),
         typed("linearize run.zarr --at x=1", &["--at", "the input u has no value"]),
         typed("linearize run.zarr --at x=1,v=2", &["--at v=2", "there are x, u"]),
         typed("linearize run.zarr --at x=1,x=2,u=0", &["--at x=2", "twice"]),

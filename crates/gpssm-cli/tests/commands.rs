@@ -447,6 +447,32 @@ fn help_and_version_go_to_standard_output() {
     assert!(text(&alone.stderr).contains("First steps"));
 }
 
+/// A point estimate is a store that all commands take, marked for what it is; the command that it recommends draws from the posterior.
+#[test]
+fn a_point_estimate_is_a_run_of_one_draw() {
+    let folder = folder();
+    let path = folder.path();
+    let quick = "--set sampler.start.restarts=2 --quiet";
+    gpssm(path, &format!("fit data.csv --y y --u u --states 1 --point --tune 40 {quick} -o point.zarr"));
+    let said = gpssm(path, "summary point.zarr");
+    for part in ["This is a point estimate", "[fair]", "--set sampler.point=false", "and one path"] {
+        assert!(said.contains(part), "no {part} in:\n{said}");
+    }
+    let said = gpssm(path, "score point.zarr data.csv --against run.zarr");
+    let row = |name: &str| said.lines().any(|line| line.starts_with(name) && line.contains('%'));
+    assert!(row("model") && row("run "), "{said}");
+    gpssm(path, "export point.zarr --to c -o out --scenarios 3 --size 6 --max-loss 1000");
+    assert!(
+        std::fs::read_to_string(path.join("out/point.h"))
+            .is_ok_and(|text| text.contains("#define POINT_SCENARIOS 3"))
+    );
+    let more = "--set sampler.point=false --chains 2 --draws 4 --tune 2";
+    gpssm(path, &format!("fit point.zarr {more} {quick} -o again.zarr"));
+    assert!(!gpssm(path, "summary again.zarr").contains("point estimate"));
+    let done = gpssm(path, "fit --resume point.zarr --quiet");
+    assert!(done.is_empty(), "{done}");
+}
+
 /// A run becomes sources that a compiler takes, with scenarios, and so does a distilled file; it becomes an ONNX model and a unit.
 #[test]
 fn a_run_is_exported() {

@@ -5,12 +5,15 @@
 //! R-hat at most [`R_HAT_LIMIT`](crate::convergence::R_HAT_LIMIT), bulk and tail effective sample sizes of at least
 //! [`Settings::ess`]. No chain goes on before all have reached a look, so the draws, and how many there are,
 //! depend on seed and model alone: not on threads, speed or interruptions.
+//!
+//! With [`Settings::point`] a run is one chain with one draw: a point estimate of theta with a path.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::convergence::{Judge, Verdict, Wording};
 use crate::error::Error;
 use crate::mcmc::chains::{ChainPlan, Fixed, Look, Progress, RunReport, Until, run_chains};
+use crate::mcmc::point::estimate;
 use crate::mcmc::settings::Settings;
 use crate::mcmc::sink::{Draw, Sink};
 use crate::mcmc::start::prepare;
@@ -52,6 +55,9 @@ pub fn sample_chains(
     sink: &dyn Sink,
     on_progress: &(dyn Fn(&Progress) -> bool + Sync),
 ) -> Result<RunReport, Error> {
+    if settings.point {
+        return estimate(problem, settings, plans, sink, on_progress);
+    }
     if let Some(draws) = settings.draws {
         return run_chains(problem, settings, plans, &Fixed(draws), sink, on_progress);
     }

@@ -67,7 +67,7 @@ pub struct ExportArgs {
     /// Prefix of all names in the sources [default: the name of the run].
     #[arg(long)]
     pub name: Option<String>,
-    /// Numbers of posterior functions, chosen by kernel herding, in addition to the mean.
+    /// Number of posterior functions, chosen by kernel herding, in addition to the mean.
     #[arg(long, value_name = "K")]
     pub scenarios: Option<usize>,
     /// Size of numbers.
@@ -116,6 +116,7 @@ pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
         particles: args.particles,
     };
     options.check()?;
+    check_format(args)?;
     if args.out.exists() && !args.out.is_dir() {
         return Err(Failure::input(format!("{}: is a file; give a folder with -o", args.out.display())));
     }
@@ -141,6 +142,22 @@ pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// Refuses what a format does not hold, before any work is done.
+fn check_format(args: &ExportArgs) -> Result<(), Failure> {
+    if !matches!(args.to, Format::Onnx) {
+        return Ok(());
+    }
+    if matches!(args.precision, Numbers::Float) {
+        return Err(Failure::input("--precision float: ONNX models are written in 64 bits; leave it out"));
+    }
+    if args.scenarios.is_some() {
+        return Err(Failure::input(
+            "--scenarios: an ONNX model is the mean and the variance of f; use --to c or fmu",
+        ));
+    }
+    Ok(())
+}
+
 fn distilled(args: &ExportArgs) -> Result<Distilled, Failure> {
     if args.run.extension().is_some_and(|ending| ending == "json") {
         if args.scenarios.is_some() {
@@ -154,7 +171,7 @@ fn distilled(args: &ExportArgs) -> Result<Distilled, Failure> {
     }
     let fitted = Fitted::open(&args.run, args.draws)?;
     let n = fitted.model.posterior.len();
-    if let Some(k) = args.scenarios.filter(|&k| k == 0 || k > n) {
+    if let Some(k) = args.scenarios.filter(|&k| k == 0 || (k > n && n > 1)) {
         return Err(Failure::input(format!(
             "--scenarios {k}: give a number from 1 to {n}, that of the draws"
         )));

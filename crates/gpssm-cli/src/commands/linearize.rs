@@ -151,6 +151,7 @@ pub fn linearize(args: &LinearizeArgs) -> Result<u8, Failure> {
             )));
         }
     };
+    warn_of_extrapolation(&fitted, &point, &x);
     let found = fitted.model.linearise(&x, &point.u, &options)?;
     if let Some(out) = &args.common.out {
         table(&found, &point).write(Some(out))?;
@@ -169,6 +170,7 @@ pub fn equilibrium(args: &EquilibriumArgs) -> Result<u8, Failure> {
     let point = Point::new(&fitted, &args.at)?;
     let rest = fitted.model.equilibrium(&point.start(&fitted), &point.u, &options)?;
     warn_of_missing(&rest);
+    warn_of_extrapolation(&fitted, &point, &rest.x.iter().map(|x| x.mean).collect::<Vec<_>>());
     let mut output = Output::default();
     let all = || point.states.iter().zip(&rest.x).chain(point.outputs.iter().zip(&rest.y));
     if args.common.json {
@@ -197,6 +199,22 @@ fn warn_of_missing(rest: &Rest) {
             "warning: {:.0} % of the draws have no state that stays near the start; the others are counted",
             100.0 * (1.0 - rest.found)
         );
+    }
+}
+
+/// Says which components of a point lie outside of the training data.
+fn warn_of_extrapolation(fitted: &Fitted, point: &Point, x: &[f64]) {
+    let names = point.states.iter().chain(&point.inputs);
+    let values = x.iter().chain(&point.u);
+    for ((name, value), (low, high)) in names.zip(values).zip(fitted.model.posterior.visited()) {
+        if !(low..=high).contains(value) {
+            eprintln!(
+                "warning: {name} = {} lies outside of the training data, {} to {}: f is a guess there",
+                number(*value),
+                number(low),
+                number(high)
+            );
+        }
     }
 }
 

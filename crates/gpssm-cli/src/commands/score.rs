@@ -1,6 +1,6 @@
 //! `gpssm score`: scores of a fitted model on a record, compared with baselines.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpssm::Sequence;
@@ -29,6 +29,9 @@ pub struct ScoreArgs {
     pub run: PathBuf,
     /// A CSV file with outputs and inputs not used in the fit.
     pub file: PathBuf,
+    /// Another run of the same outputs, such as the full posterior beside a point estimate: its row in the table.
+    #[arg(long, value_name = "RUN", conflicts_with = "after_training")]
+    pub against: Option<PathBuf>,
     /// Number of first rows used to infer the initial state; they are not scored. With 0 a free run starts from p(x_0)
     /// [default: the longest lag of the model, at least 5].
     #[arg(long, value_name = "N", conflicts_with = "after_training")]
@@ -74,6 +77,9 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
         raw: args.raw,
         ..ScoreOptions::default()
     };
+    let other = args.against.as_ref().map(|run| Fitted::open(run, args.draws)?.for_record(&args.record));
+    let other = other.transpose()?;
+    let options = same_rows(options, &fitted, other.as_ref(), &data);
     let progress = steps("score");
     let sequences = data.record.sequences();
     let n_init: Vec<usize> = sequences.iter().map(|s| fitted.model.n_init(&options, s.n_rows())).collect();
@@ -83,7 +89,10 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
         reports.push(fitted.model.score(sequence, &options, &tell)?);
     }
     drop(progress);
-    let report = fitted.model.together(&options, &reports, sequences);
+    let mut report = fitted.model.together(&options, &reports, sequences);
+    if let (Some(other), Some(run)) = (&other, &args.against) {
+        add_other(&mut report, other, run, args, &options)?;
+    }
     warn(&report.warnings);
     let calibration = if args.raw { Calibration::default() } else { fitted.model.calibration };
     if args.json {
@@ -116,6 +125,37 @@ pub fn score(args: &ScoreArgs) -> Result<u8, Failure> {
     print!("{}", table(&report, &data.outputs));
     print!("{}", by_sequence(&data.sequence_labels, &reports, &data.outputs));
     Ok(0)
+}
+
+/// Options by which two runs score the same rows.
+fn same_rows(options: ScoreOptions, fitted: &Fitted, other: Option<&Fitted>, data: &Data) -> ScoreOptions {
+    let (Some(other), Some(first)) = (other, data.record.sequences().first()) else { return options };
+    let own = |fitted: &Fitted| fitted.model.n_init(&options, first.n_rows());
+    ScoreOptions { n_init: Some(own(fitted).max(own(other))), ..options }
+}
+
+/// Scores of another run behind those of the model.
+fn add_other(
+    report: &mut ScoreReport,
+    other: &Fitted,
+    run: &Path,
+    args: &ScoreArgs,
+    options: &ScoreOptions,
+) -> Result<(), Failure> {
+    let data = other.measured(&args.file, &args.record)?;
+    let refuse = |message: &str| Failure::input(format!("--against {}: {message}", run.display()));
+    if data.outputs.len() != report.scores[0].outputs.len() {
+        return Err(refuse("it has other outputs"));
+    }
+    let sequences = data.record.sequences();
+    let score = |sequence| other.model.score(sequence, options, &|_, _| true);
+    let reports = sequences.iter().map(score).collect::<Result<Vec<_>, _>>()?;
+    let found = other.model.together(options, &reports, sequences);
+    if let Some(mut scores) = found.scores.into_iter().next() {
+        scores.name = run.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        report.scores.insert(1, scores);
+    }
+    Ok(())
 }
 
 /// The model on each sequence, where there are several.

@@ -75,7 +75,11 @@ pub fn as_text(run: &LoadedRun, found: &Assessment, lights: &Lights, level: f64)
     if run.settings.narx {
         text += "States: held on the outputs (GP-NARX)\n";
     }
-    for (s, sequence) in found.sequences.iter().enumerate().filter(|_| !run.settings.narx) {
+    if run.settings.point {
+        text += "A point estimate: one value of each hyper-parameter, and one path\n";
+    }
+    let drawn = !run.settings.narx && !run.settings.point;
+    for (s, sequence) in found.sequences.iter().enumerate().filter(|_| drawn) {
         let which =
             if found.sequences.len() > 1 { format!(" of sequence {}", label(run, s)) } else { String::new() };
         let rates = &sequence.update_rate;
@@ -102,7 +106,10 @@ pub fn as_text(run: &LoadedRun, found: &Assessment, lights: &Lights, level: f64)
 
 /// Whether the first light says it already.
 fn is_in_lights(warning: &Warning) -> bool {
-    matches!(warning, Warning::TooShort { .. } | Warning::OneChain | Warning::Apart(_) | Warning::Slow(_))
+    matches!(
+        warning,
+        Warning::TooShort { .. } | Warning::OneChain | Warning::Point | Warning::Apart(_) | Warning::Slow(_)
+    )
 }
 
 /// What went wrong in numbers; what did not is not said.

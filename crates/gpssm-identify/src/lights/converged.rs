@@ -32,6 +32,12 @@ pub(super) fn light(judging: &Judging) -> Light {
                 );
                 return of(State::Unknown, finding, more);
             }
+            Warning::Point => {
+                let finding = "There are none: this is a point estimate. What is not known of hyper-parameters and states is left \
+                               out of all intervals, which are too narrow."
+                    .to_owned();
+                return of(State::Fair, finding, format!("Draw from the posterior: {}", commands.posterior));
+            }
             Warning::OneChain => {
                 let finding =
                     "Not known: there is only one chain, and nothing to compare it with.".to_owned();

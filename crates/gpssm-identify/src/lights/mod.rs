@@ -10,7 +10,7 @@ mod inside;
 mod model;
 mod work;
 
-use gpssm::convergence::{Assessment, Wording};
+use gpssm::convergence::{Assessment, Warning, Wording};
 use gpssm::posterior::{OnlineOptions, Simulation};
 use gpssm::{Error, Problem, Record};
 use serde::{Deserialize, Serialize};
@@ -123,6 +123,8 @@ pub struct Commands {
     pub more_starts: String,
     /// The same fit with four chains.
     pub more_chains: String,
+    /// Draws from the posterior in place of a point estimate.
+    pub posterior: String,
     /// A model chosen from the data; none where this one was.
     pub choose: Option<String>,
     /// The verdict on rows that were not used in the fit.
@@ -185,7 +187,8 @@ pub fn lights(judging: &Judging, on_progress: &dyn Fn(usize, usize) -> bool) -> 
     let (model, compared) = model::light(judging, &fitted, &predicted);
     let inside = inside::light(judging, &fitted, &record, &predicted.runs);
     let lights = vec![converged, model, inside];
-    Ok(Lights { paragraph: paragraph(&lights, &compared), lights, rows, compared })
+    let is_point = judging.assessment.warnings.contains(&Warning::Point);
+    Ok(Lights { paragraph: paragraph(&lights, &compared, is_point), lights, rows, compared })
 }
 
 fn predict(
@@ -235,9 +238,10 @@ fn describe_rows(judging: &Judging, whole: &Record, part: &Record) -> String {
 }
 
 /// The three lights in sentences.
-fn paragraph(lights: &[Light], compared: &[Compared]) -> String {
+fn paragraph(lights: &[Light], compared: &[Compared], is_point: bool) -> String {
     let [converged, model, inside] = lights else { return String::new() };
     let first = match converged.state {
+        _ if is_point => "This is a point estimate, whose intervals are too narrow",
         State::Good => "The chains have converged",
         State::Fair => "The chains have nearly converged",
         State::Unknown => "It is not known whether the chains have converged",

@@ -45,6 +45,7 @@ fn judged(run: &Run, held_out: Option<&Record>) -> Lights {
         more: text("more"),
         more_starts: text("starts"),
         more_chains: text("chains"),
+        posterior: text("posterior"),
         choose: Some(text("choose")),
         held_out: text("held out"),
         check: text("check"),

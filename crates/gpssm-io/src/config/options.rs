@@ -36,7 +36,7 @@ const fn option(option: &'static str, key: &'static str, form: Form, help: &'sta
 }
 
 /// Options that set a key of the run file.
-pub const OPTIONS: [OptionKey; 26] = [
+pub const OPTIONS: [OptionKey; 27] = [
     option("--y", "data.y", Form::Names, "Output columns, comma separated"),
     option("--u", "data.u", Form::Names, "Input columns, comma separated"),
     option("--time", "data.time", Form::Text, "Column of times (numbers or dates) with equal steps"),
@@ -58,6 +58,7 @@ pub const OPTIONS: [OptionKey; 26] = [
     option("--tune", "sampler.tune", Form::Value, "Warm-up sweeps of each chain"),
     option("--chains", "sampler.chains", Form::Value, "Number of chains"),
     option("--particles", "sampler.particles", Form::Value, "Number of particles"),
+    option("--point", "sampler.point", Form::Value, "A point estimate in place of draws from the posterior"),
     option("--seed", "sampler.seed", Form::Value, "Seed of all random numbers"),
     option("--threads", "sampler.threads", Form::Value, "Number of threads; by default one for each core"),
     option("--proposal", "sampler.proposal", Form::Text, "auto, bootstrap, adapted or shortlist"),
@@ -99,10 +100,13 @@ impl RunFile {
             }
             Form::Value => Value::String(text.to_owned()),
         };
-        if option == "--ess" {
-            // What is typed replaces what the file says, and the two exclude each other.
-            self.forget_in_file("sampler", "draws");
-        }
+        // What is typed replaces what the file says of that which it excludes.
+        let replaced: &[&str] = match option {
+            "--ess" => &["draws"],
+            "--point" => &["draws", "ess", "chains"],
+            _ => &[],
+        };
+        replaced.iter().for_each(|key| self.forget_in_file("sampler", key));
         self.put(known.key, value, &written)
     }
 }

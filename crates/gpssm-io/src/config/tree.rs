@@ -192,7 +192,16 @@ impl RunFile {
 
     /// Checks all keys and values as far as that is possible without the data.
     pub fn config(&self) -> Result<RunConfig, ConfigError> {
-        read::read(self.root.clone()).map_err(|error| self.error(error.key(), error.origin, error.message))
+        let mut config: RunConfig = read::read(self.root.clone())
+            .map_err(|error| self.error(error.key(), error.origin, error.message))?;
+        // A point estimate is one draw of one chain, unless something else is asked for, which is then refused.
+        if config.sampler.point && !self.is_given("sampler.ess") {
+            config.sampler.draws.get_or_insert(1);
+        }
+        if config.sampler.point && !self.is_given("sampler.chains") {
+            config.sampler.chains = 1;
+        }
+        Ok(config)
     }
 
     /// The data file: the one given on the command line, else that of the run file, relative to it.

@@ -77,7 +77,8 @@ impl<'a> Description<'a> {
             ("inference_library_version", env!("CARGO_PKG_VERSION").into()),
             ("instruction_set", gpssm::linalg::instruction_set().into()),
             ("seed", self.settings.seed.into()),
-            ("tuning_steps", self.settings.tune.into()),
+            // The iterations of a point estimate are no draws.
+            ("tuning_steps", if self.settings.point { 0 } else { self.settings.tune }.into()),
             ("data_sha256", self.data_sha256.clone().into()),
             ("parameters", names.collect()),
             ("configuration", self.configuration.clone().into()),

@@ -92,6 +92,8 @@ pub enum Warning {
     },
     /// One chain cannot be compared with others.
     OneChain,
+    /// A point estimate, whose intervals leave out what is not known of hyper-parameters and states.
+    Point,
     /// Each chain is steady, but they are at different places: they found different solutions.
     Apart(Box<Verdict>),
     /// Too few draws for what is asked of them.
@@ -224,6 +226,9 @@ impl Warning {
             Self::OneChain => {
                 "There is only one chain, so convergence cannot be checked. Run at least four.".into()
             }
+            Self::Point => "This is a point estimate: hyper-parameters and states are single values, and all intervals leave out \
+                            that they are not known."
+                .into(),
             Self::Apart(verdict) => format!(
                 "The chains found different solutions: {}. More draws will not help; fit again with more restarts: \
                  sampler.start.restarts = 256.",
@@ -286,7 +291,10 @@ pub fn assess(problem: &Problem, settings: &Settings, chains: &[ChainDraws], lev
     let verdict = verdict(problem, settings, chains);
     let mut found =
         Assessment { draws, parameters, log_joint, sequences, totals, verdict, warnings: Vec::new() };
-    found.warnings = warnings(problem, chains, &found, common);
+    found.warnings = match settings.point && common > 0 {
+        true => vec![Warning::Point],
+        false => warnings(problem, chains, &found, common),
+    };
     found
 }
 

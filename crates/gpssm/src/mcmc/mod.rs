@@ -6,6 +6,7 @@
 //! - [`moves`]: the steps of a sweep, one file for each
 //! - `sweep`: one sweep of a chain: a list of moves
 //! - `start`: the cold start
+//! - `point`: a point estimate by stochastic-approximation EM
 //! - `chains`: several chains in threads; `settings`, `budget`, `sink`: how they run and where draws go
 
 pub(crate) mod budget;
@@ -14,6 +15,7 @@ mod conditional;
 pub(crate) mod conjugate;
 pub(crate) mod gaussian_coordinates;
 pub mod moves;
+pub(crate) mod point;
 pub(crate) mod settings;
 pub(crate) mod sink;
 pub(crate) mod slice;

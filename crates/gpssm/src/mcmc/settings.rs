@@ -46,6 +46,10 @@ pub struct Settings {
     /// GP-NARX: the outputs and their past values are the states, without sensor noise, and are not drawn. f is then a
     /// Gaussian process regression of outputs on past outputs and inputs, far cheaper than drawing states.
     pub narx: bool,
+    /// A point estimate by stochastic-approximation EM in place of draws from the posterior: one chain with one draw, which is theta, a
+    /// path, and with them a Gaussian process. `tune` is the number of iterations. See [`Settings::point`].
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub point: bool,
     /// Names of the moves that a sweep makes (see [`mcmc::moves`](super::moves)); empty for those made by default.
     pub moves: Vec<String>,
     /// The cold start, where one is searched for.
@@ -94,6 +98,7 @@ impl Default for Settings {
             proposal: Proposal::default(),
             start_at: StartAt::default(),
             narx: false,
+            point: false,
             moves: Vec::new(),
             start: StartSettings::default(),
             max_memory_mb: 8_000,
@@ -108,6 +113,11 @@ impl Default for StartSettings {
 }
 
 impl Settings {
+    /// Settings of a point estimate.
+    pub fn point() -> Self {
+        Self { point: true, chains: 1, draws: Some(1), ..Self::default() }
+    }
+
     /// Whether chains begin on the outputs; a GP-NARX model has nowhere else to begin.
     pub(crate) fn starts_on_outputs(&self) -> bool {
         self.narx || self.start_at == StartAt::Outputs
@@ -149,6 +159,12 @@ impl Settings {
             if value == 0 {
                 return Err(Error::settings(key, "must be at least one"));
             }
+        }
+        if self.point && self.chains != 1 {
+            return Err(Error::settings("chains", "a point estimate is one chain; leave chains out"));
+        }
+        if self.point && self.draws != Some(1) {
+            return Err(Error::settings("draws", "a point estimate is one draw; leave draws and ess out"));
         }
         if self.draws.is_none() && self.chains < 2 {
             let message = "one chain cannot be judged; use at least two, or set draws";

@@ -1,6 +1,7 @@
 //! A few posterior functions on the inducing inputs of the distilled model: f_k(z) = offset + slopes . z + k(z, U) . c_k.
 //!
-//! Kernel herding chooses the draws; of each one function is drawn at U and carried on between by the kernel.
+//! Kernel herding chooses the draws; of each one function is drawn at U and carried on between by the kernel. A point estimate is one draw:
+//! all functions are drawn of it.
 
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -28,9 +29,14 @@ pub struct Scenario {
 }
 
 impl Posterior {
-    /// Adds `k` posterior functions to a distilled model of this posterior.
+    /// Adds `k` posterior functions to a distilled model of this posterior: of `k` draws, or of the only one.
     pub fn add_scenarios(&self, distilled: &mut Distilled, k: usize, seed: u64) -> Result<(), Error> {
         let (draws, _) = self.aligned()?;
+        if let ([only], 1..) = (&draws[..], k) {
+            let each = (0..k as u64).map(|copy| self.scenario(distilled, only, seed, copy));
+            distilled.scenarios = each.collect::<Result<_, _>>()?;
+            return Ok(());
+        }
         if k == 0 || k > draws.len() {
             return Err(Error::settings("scenarios", format!("{k} of {} draws cannot be kept", draws.len())));
         }
@@ -44,14 +50,21 @@ impl Posterior {
         distilled.scenarios = loss
             .kept
             .iter()
-            .map(|&place| self.scenario(distilled, &draws[place], seed))
+            .map(|&place| self.scenario(distilled, &draws[place], seed, 0))
             .collect::<Result<_, _>>()?;
         Ok(())
     }
 
-    fn scenario(&self, distilled: &Distilled, aligned: &Aligned, seed: u64) -> Result<Scenario, Error> {
+    /// One function of a draw; `copy` counts those of the same draw.
+    fn scenario(
+        &self,
+        distilled: &Distilled,
+        aligned: &Aligned,
+        seed: u64,
+        copy: u64,
+    ) -> Result<Scenario, Error> {
         let (n_x, scale) = (self.n_x(), &self.problem().scaling().x.scale);
-        let mut rng = stream_for(seed, Stream::Scenarios, aligned.draw as u64);
+        let mut rng = stream_for(seed, Stream::Scenarios, aligned.draw as u64 | copy << 32);
         let mut coefficients = Vec::with_capacity(n_x);
         for (d, state) in distilled.states.iter().enumerate() {
             let DistilledState::Sparse(sparse) = state else {
