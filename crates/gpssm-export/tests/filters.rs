@@ -209,7 +209,7 @@ fn rows_that_are_no_numbers_leave_the_filter_alive() {
 }
 
 /// A controller knows the input only after the state: told so, the filter is that of all inputs at once, where the sensor does not see
-/// them. (Fails where the next row is predicted with the input before.)
+/// them.
 #[test]
 fn inputs_may_be_chosen_after_the_state() {
     let Some(compiler) = compilers().first().copied() else { return };

@@ -87,8 +87,7 @@ fn mode(y: &[f64]) -> ([f64; 3], [f64; 3]) {
     (at, std::array::from_fn(|k| 1.0 / curvature(&at, k, 1e-3).1.abs().sqrt()))
 }
 
-/// Within a third of a standard deviation of the mode that the Kalman filter gives. Fails where the prior is left out, where
-/// its density is not that of the coordinates, and where the path is drawn once and held.
+/// Within a third of a standard deviation of the mode that the Kalman filter gives.
 #[test]
 fn it_is_the_mode_of_the_posterior() {
     let problem = problem();
