@@ -6,7 +6,7 @@
 //! [`Settings::ess`]. No chain goes on before all have reached a look, so the draws, and how many there are,
 //! depend on seed and model alone: not on threads, speed or interruptions.
 //!
-//! With [`Settings::point`] a run is one chain with one draw: a point estimate of theta with a path.
+//! With `Settings::point` a run is one chain with one draw: a point estimate of theta with a path.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -47,7 +47,7 @@ pub struct Settings {
     /// Gaussian process regression of outputs on past outputs and inputs, far cheaper than drawing states.
     pub narx: bool,
     /// A point estimate by stochastic-approximation EM in place of draws from the posterior: one chain with one draw, which is theta, a
-    /// path, and with them a Gaussian process. `tune` is the number of iterations. See [`Settings::point`].
+    /// path, and with them a Gaussian process. `tune` is the number of iterations.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub point: bool,
     /// Names of the moves that a sweep makes (see [`mcmc::moves`](super::moves)); empty for those made by default.
