@@ -362,8 +362,14 @@ impl<'a> Monitor<'a> {
         let (seconds, about) = match (self.settings.draws, &inner.look) {
             (Some(draws), _) => (until(draws)?, "about "),
             (None, None) => {
-                let seconds = clock(until(FIRST_LOOK)?);
-                return Some(format!("first check after {FIRST_LOOK} draws, in {seconds}"));
+                let seconds = until(FIRST_LOOK)?;
+                let check = format!("first check after {FIRST_LOOK} draws, in {}", clock(seconds));
+                return Some(match budget {
+                    Some(budget) if budget < seconds => {
+                        format!("the budget ends in {}, {check}", clock(budget))
+                    }
+                    _ => check,
+                });
             }
             (None, Some(look)) => match look.expected {
                 Some(draws) => (until(draws)?, "about "),

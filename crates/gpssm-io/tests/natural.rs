@@ -116,6 +116,7 @@ const CASES: &[Case] = &[
     Case { name: "labels that nobody named", file: "run,y\n1,1\n1,2\n2,3\n2,4\n", asked: "y=y", expected: Refused(&["line 4, column 'run': this column labels 2 runs", "--sequence run"]) },
     Case { name: "a counter is no label", file: "id,y\n1,1\n2,2\n3,3\n", asked: "y=y", expected: Read(&[1.0, 2.0, 3.0], &[]) },
     Case { name: "gaps in a time that nobody named", file: "t,y\n0,1\n1,2\n4,3\n5,4\n", asked: "y=y", expected: Read(&[1.0, 2.0, 3.0, 4.0], &["rows are missing between the times of column 't'", "--time"]) },
+    Case { name: "a stamp that nobody named goes back", file: "stamp,y\n2024-01-01,1\n2024-01-02,2\n2024-01-01,3\n2024-01-02,4\n", asked: "y=y", expected: Refused(&["line 4, column 'stamp': the time goes back here"]) },
     Case { name: "runs with labels", file: "run,t,y\na,0,1\na,1,2\nb,0,3\nb,1,4\n", asked: "y=y time=t sequence=run", expected: Read(&[1.0, 2.0, 3.0, 4.0], &[]) },
 ];
 

@@ -3,6 +3,7 @@
 use gpssm::formula::did_you_mean;
 use thiserror::Error;
 
+use super::watch::{is_sequence_name, is_time_name};
 use crate::wording::{list, one_line};
 
 /// What is wrong with a data file, and where.
@@ -66,7 +67,7 @@ pub enum DataProblem {
     LongRow(u64),
     /// No output was asked for.
     #[error("no output is named: say which columns are outputs, such as --y {}; there are: {}",
-        .there.first().map_or("y", String::as_str), list(.there.iter().map(String::as_str)))]
+        likely_output(.there), list(.there.iter().map(String::as_str)))]
     NoOutputs {
         /// Columns that there are.
         there: Vec<String>,
@@ -345,6 +346,12 @@ fn grid_advice(finest: &Option<(String, usize)>, stamps: usize) -> String {
             "there is no common grid; resample the data to equal steps, or give a grid with --dt".to_owned()
         }
     }
+}
+
+/// A column that may be an output, as a word of a command line: the last that is neither time nor label.
+fn likely_output(there: &[String]) -> String {
+    let may_be = |name: &&String| !is_time_name(name) && !is_sequence_name(name) && !name.is_empty();
+    there.iter().rev().find(may_be).map_or_else(|| "y".to_owned(), |name| quoted(name))
 }
 
 /// What was meant by a name that is not there.

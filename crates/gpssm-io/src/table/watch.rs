@@ -13,8 +13,23 @@ use super::style::Style;
 use super::times::TimeReader;
 use super::{Columns, grid};
 
-const TIMES: [&str; 10] =
-    ["t", "time", "date", "datetime", "timestamp", "year", "seconds", "zeit", "datum", "zeitstempel"];
+const TIMES: [&str; 15] = [
+    "t",
+    "time",
+    "date",
+    "datetime",
+    "date_time",
+    "date time",
+    "timestamp",
+    "time_stamp",
+    "time stamp",
+    "stamp",
+    "year",
+    "seconds",
+    "zeit",
+    "datum",
+    "zeitstempel",
+];
 const SEQUENCES: [&str; 11] =
     ["seq", "sequence", "run", "series", "trial", "experiment", "episode", "record", "id", "batch", "test"];
 

@@ -85,7 +85,7 @@ pub const CASES: &[Case] = &[
         "no output",
         &["fit", "data.csv", "--u", "u"],
         "data.csv: no output is named",
-        "--y t",
+        "--y y",
         "there are: t, u, y"
     ),
     option!(
