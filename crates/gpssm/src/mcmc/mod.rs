@@ -28,5 +28,5 @@ pub use self::gaussian_coordinates::Anchor;
 pub use self::settings::{Settings, StartAt, StartSettings};
 pub use self::sink::{ChainDraws, Draw, MemorySink, Phase, Sink};
 pub use self::slice::{SliceLimits, SliceOutcome, WidthAdaptation, slice_update};
-pub use self::start::{Start, find_start, prepare};
+pub use self::start::{Start, find_start, prepare, unfolded};
 pub use self::sweep::{Chain, ChainState, SweepInfo};

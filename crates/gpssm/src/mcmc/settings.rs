@@ -66,7 +66,11 @@ pub enum StartAt {
     /// At a path that is searched for, see [`StartSettings`].
     #[default]
     Search,
-    /// On the outputs themselves: for precise sensors, where every state is an output or an output some rows before.
+    /// At the mean of the path if every unknown function were its mean, by a Kalman smoother: for means that are nearly right
+    /// already, such as a linear model of the record.
+    Mean,
+    /// On the outputs themselves, taken back through the sensor: for precise sensors, where every state is an output or an output
+    /// some rows before.
     Outputs,
 }
 

@@ -23,8 +23,12 @@
 //! a few steps, long before the kernel alone could tell one path from another. A linear-Gaussian sensor shows the path
 //! by itself and needs no such help.
 
+mod mean;
 pub(crate) mod outputs;
 pub(super) mod plan;
+mod unfold;
+
+pub use self::unfold::unfolded;
 
 use std::borrow::Cow;
 
@@ -32,7 +36,7 @@ use rand::Rng;
 
 use self::plan::{Stage, plan};
 use super::conditional::Conditional;
-use super::settings::{Settings, StartSettings};
+use super::settings::{Settings, StartAt, StartSettings};
 use super::sweep::{Chain, ChainState};
 use crate::dynamics::path_density::PathDensityWork;
 use crate::dynamics::transition::Transition;
@@ -80,6 +84,9 @@ pub fn find_start(
 ) -> Result<Option<Start>, Error> {
     if settings.starts_on_outputs() {
         return outputs::find(problem, settings, chain, keep_going);
+    }
+    if settings.start_at == StartAt::Mean {
+        return mean::find(problem, settings, chain, keep_going);
     }
     settings.check_presample(problem)?;
     let stages = plan(problem, settings);

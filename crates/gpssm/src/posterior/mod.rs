@@ -21,6 +21,7 @@ pub(crate) mod ensemble;
 pub(crate) mod features;
 pub(crate) mod filter;
 pub(crate) mod function;
+mod linear_head;
 mod linearise;
 mod mean_function;
 pub(crate) mod mixture;

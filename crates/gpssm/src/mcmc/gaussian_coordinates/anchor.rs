@@ -81,6 +81,19 @@ impl Anchor {
         }
     }
 
+    /// Where nothing is known of the path yet: everything at zero, states of unit size, nothing held and no basis.
+    pub(crate) fn at_zero(problem: &Problem) -> Self {
+        let n_x = problem.n_x();
+        let sequences = problem.sequences();
+        Self {
+            paths: sequences.iter().map(|sequence| vec![0.0; sequence.n_rows() * n_x]).collect(),
+            signed: false,
+            held: sequences.iter().map(|sequence| vec![false; sequence.n_rows()]).collect(),
+            sizes: vec![1.0; n_x],
+            inducing: Vec::new(),
+        }
+    }
+
     fn is_finite(&self) -> bool {
         self.paths.iter().flatten().chain(&self.inducing).all(|x| x.is_finite())
             && self.sizes.iter().all(|size| *size > 0.0)

@@ -10,6 +10,8 @@
 //! coefficient is the weight times the feature's amplitude, which is an entry of theta. Coefficients may also move together with
 //! theta: where outputs cannot tell noise of the process from that of the sensor, both move with the slope of f.
 
+use std::sync::Arc;
+
 use rand::Rng;
 
 use crate::dynamics::basis::features::{BasisChoice, without_exact_parts};
@@ -41,6 +43,12 @@ pub(super) struct BlockValues {
 }
 
 impl GivenFunction {
+    /// f = m: every unknown function is its mean.
+    pub(crate) fn mean(transition: &Transition) -> Self {
+        let weights = transition.blocks().iter().map(|_| Vec::new()).collect();
+        Self { choice: BasisChoice::Fic(Arc::new(Points::default())), weights }
+    }
+
     /// w ~ g(w | x, theta).
     pub(crate) fn draw<R: Rng>(
         transition: &Transition,

@@ -1,9 +1,10 @@
-//! A start on the outputs themselves, for precise sensors that show every state.
+//! A start on the outputs themselves, for sensors that show every state.
 //!
 //! Where each state is an output, or a copy of one some rows before, the outputs are a path already; all that is
-//! left to find are hyper-parameters, by a few updates given that path.
+//! left to find are hyper-parameters, by a few updates given that path. Where output k shows state k through another sensor, the
+//! outputs are taken back through it: log rates of counts, log odds of yes and no, moduli with the signs of [`unfolded`].
 
-use super::Start;
+use super::{Start, unfolded};
 use crate::dynamics::path_density::PathDensityWork;
 use crate::error::Error;
 use crate::mcmc::conditional::Conditional;
@@ -11,7 +12,7 @@ use crate::mcmc::moves::HyperParameters;
 use crate::mcmc::settings::Settings;
 use crate::mcmc::sweep::{Chain, ChainState, SweepInfo};
 use crate::model::compile::Problem;
-use crate::model::spec::{Predictor, TransitionSpec, Value};
+use crate::model::spec::{Predictor, SensorSpec, TransitionSpec, Value};
 use crate::random::{Purpose, stream};
 use crate::record::Sequence;
 
@@ -27,7 +28,8 @@ pub(super) fn find(
     chain: u32,
     keep_going: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<Start>, Error> {
-    let shown = shown_outputs(problem).ok_or_else(|| {
+    let shown = shown_outputs(problem).or_else(|| seen_outputs(problem).filter(|_| !settings.narx));
+    let shown = shown.ok_or_else(|| {
         let key = if settings.narx { "narx" } else { "start_at" };
         Error::settings(key, "needs a model whose states are all outputs or their lags")
     })?;
@@ -42,20 +44,32 @@ pub(super) fn find(
             best = Some((log_joint, theta));
         }
     }
-    let Some((mut log_marginal_likelihood, theta)) = best else {
+    let Some((log_marginal_likelihood, theta)) = best else {
         let message = format!(
             "{DRAWS} draws of the hyper-parameters from the prior all had no density on the outputs; check that priors \
              fit the scale of the data"
         );
         return Err(Error::Start { message });
     };
+    let start = Start { state: ChainState::new(problem, theta, paths), log_marginal_likelihood };
+    Ok(updated(problem, settings, chain, start, keep_going))
+}
+
+/// The start after some updates of theta given its path; none if it was stopped.
+pub(super) fn updated(
+    problem: &Problem,
+    settings: &Settings,
+    chain: u32,
+    start: Start,
+    keep_going: &mut dyn FnMut(u64, u64) -> bool,
+) -> Option<Start> {
+    let Start { state, mut log_marginal_likelihood } = start;
     // The updates of a start must not share random numbers with those of the chain.
     let seed = rand::Rng::next_u64(&mut stream(settings.seed, chain, Purpose::StartSweeps, 0, 0));
-    let state = ChainState::new(problem, theta, paths);
     let mut chain = Chain::new(problem, settings.filter_options(), seed, chain, state);
     for done in 0..UPDATES {
         if !keep_going(done, UPDATES) {
-            return Ok(None);
+            return None;
         }
         chain.state.sweep += 1;
         chain.make(&HyperParameters, &mut SweepInfo::default());
@@ -68,7 +82,7 @@ pub(super) fn find(
         log_marginal_likelihood = log_joint;
     }
     state.sweep = 0;
-    Ok(Some(Start { state, log_marginal_likelihood }))
+    Some(Start { state, log_marginal_likelihood })
 }
 
 /// For each state the output that shows it and how many rows before; none if some state is not shown.
@@ -91,15 +105,61 @@ pub(crate) fn shown_outputs(problem: &Problem) -> Option<Vec<(usize, usize)>> {
             _ => None,
         }
     };
+    through_lags(problem, &direct)
+}
+
+/// The same for other sensors of which output k shows state k alone, exactly or not.
+fn seen_outputs(problem: &Problem) -> Option<Vec<(usize, usize)>> {
+    let model = problem.model();
+    match model.sensor.predictor()? {
+        Predictor::States => {}
+        Predictor::Formulas(formulas) if formulas.len() == model.n_y => {}
+        _ => return None,
+    }
+    through_lags(problem, &|d| (d < model.n_y).then_some(d))
+}
+
+fn through_lags(problem: &Problem, direct: &dyn Fn(usize) -> Option<usize>) -> Option<Vec<(usize, usize)>> {
+    let states = &problem.model().states;
     let shown = |d: usize| {
         let (mut at, mut rows) = (d, 0);
-        while let TransitionSpec::Lag { of } = model.states[at].transition {
+        while let TransitionSpec::Lag { of } = states[at].transition {
             (at, rows) = (of, rows + 1);
         }
         direct(at).map(|k| (k, rows))
     };
-    (0..model.states.len()).map(shown).collect()
+    (0..states.len()).map(shown).collect()
 }
+
+/// An output taken back through its sensor: what the state would be if it told all.
+fn taken_back(problem: &Problem, sequence: &Sequence, k: usize, y: Vec<f64>) -> Vec<f64> {
+    let sensor = &problem.model().sensor;
+    let share = |t: usize, most: f64| {
+        let near = &y[t.saturating_sub(NEARBY)..(t + NEARBY + 1).min(y.len())];
+        let p = (near.iter().sum::<f64>() / most + 0.5) / (near.len() as f64 + 1.0);
+        (p / (1.0 - p)).ln()
+    };
+    match sensor {
+        SensorSpec::Poisson { .. } | SensorSpec::NegativeBinomial { .. } => {
+            y.iter().map(|y| (y.max(0.0) + 0.5).ln()).collect()
+        }
+        SensorSpec::Bernoulli { .. } => (0..y.len()).map(|t| share(t, 1.0)).collect(),
+        SensorSpec::Binomial { trials, .. } => {
+            let most = trials.get(k).or(trials.first()).map_or(1.0, |n| f64::from(*n).max(1.0));
+            (0..y.len()).map(|t| share(t, most)).collect()
+        }
+        SensorSpec::Gaussian { mean: Predictor::Formulas(formulas), .. }
+            if formulas.get(k).is_some_and(|formula| formula.trim_start().starts_with("abs(")) =>
+        {
+            let inputs: Vec<Vec<f64>> = (0..sequence.n_rows()).map(|t| sequence.u(t).to_vec()).collect();
+            unfolded(&y, &inputs).0
+        }
+        _ => y,
+    }
+}
+
+/// Rows on either side over which yes and no are counted.
+const NEARBY: usize = 3;
 
 /// The paths that the outputs show, original units.
 pub(crate) fn path_on_outputs(problem: &Problem, shown: &[(usize, usize)]) -> Vec<Vec<f64>> {
@@ -115,7 +175,7 @@ fn path(problem: &Problem, sequence: &Sequence, shown: &[(usize, usize)]) -> Vec
     let columns: Vec<Vec<f64>> = (0..n_y)
         .map(|k| {
             let y = sequence.output(k).map(|y| scaling.y.to_original(k, y)).collect();
-            interpolated(y, scaling.y.shift[k])
+            taken_back(problem, sequence, k, interpolated(y, scaling.y.shift[k]))
         })
         .collect();
     let mut path = Vec::with_capacity(sequence.n_rows() * shown.len());

@@ -187,6 +187,14 @@ impl Problem {
         head
     }
 
+    /// The same model, priors, units and basis over another sequence alone.
+    pub(crate) fn over(&self, sequence: &Sequence) -> Result<Self, Error> {
+        let record = Record::new(vec![sequence.clone()])?;
+        let internal =
+            sequence.mapped(|k, y| self.scaling.y.to_internal(k, y), |c, u| self.scaling.u.to_internal(c, u));
+        Ok(Self { record, sequences: vec![internal], ..self.clone() })
+    }
+
     /// The same model, priors and units with the last sequence up to so many rows, at least two. A finite basis is left to be
     /// chosen again: it was chosen from the rows that are cut off, too.
     pub fn until(&self, n_rows: usize) -> Result<Self, Error> {
