@@ -15,7 +15,7 @@ Resampling = Literal["systematic", "multinomial"]
 """How a particle filter draws ancestors."""
 
 
-StartAt = Literal["search", "outputs"]
+StartAt = Literal["search", "outputs", "mean"]
 """Where a chain begins."""
 
 

@@ -58,7 +58,10 @@ impl FittedModel {
 
     /// Rows of a record that a state and its inputs reach back over.
     pub fn memory(&self) -> usize {
-        self.layout.memory(self.lags())
+        // A hidden state is as good as a past value of every output.
+        let model = self.posterior.problem().model();
+        let hidden = (model.states.len() / model.n_y.max(1)).saturating_sub(1);
+        self.layout.memory(self.lags().max(hidden))
     }
 
     /// Inputs of a record, without past values.

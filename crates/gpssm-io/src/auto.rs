@@ -1,11 +1,13 @@
 //! `states = "auto"`, the default where nothing is said of the model: what the run file fixes goes to [`gpssm_identify::auto`], what it chooses ends as ordinary keys of the
 //! run.
 
+use gpssm::Model;
 use gpssm::mcmc::StartAt;
+use gpssm::model::{InitialSpec, ProcessNoiseSpec, StateSpec, TransitionSpec};
 use gpssm_identify::Layout;
 use gpssm_identify::auto::{self, Candidate, Choice, Given, Structure};
 
-use crate::config::{ChoiceConfig, ModelConfig, RunConfig, States};
+use crate::config::{ChoiceConfig, ModelConfig, RunConfig, StateConfig, StateNumber, States};
 use crate::table::Data;
 
 /// Whether a configuration leaves the model open: it asks for it, or says nothing of the model.
@@ -72,10 +74,42 @@ fn fixed(config: &RunConfig, given: &dyn Fn(&str) -> bool) -> Given {
     }
 }
 
+/// A whole model as keys: every state by itself.
+fn settle_model(config: &mut ModelConfig, model: &Model) {
+    let state = |state: &StateSpec| {
+        let mut own = StateConfig { scale: state.scale, ..StateConfig::default() };
+        match &state.transition {
+            TransitionSpec::Gp { kernel, mean } => {
+                (own.kernel, own.mean) = (Some(kernel.clone()), Some(mean.clone()));
+            }
+            TransitionSpec::Parametric { function } => own.function = Some(function.clone()),
+            TransitionSpec::Lag { of } => own.lag_of = Some(StateNumber(*of)),
+        }
+        own
+    };
+    config.state = model.states.iter().map(state).collect();
+    config.sensor = Some(model.sensor.clone());
+    config.symmetries = Some(model.symmetries.clone());
+    config.process_noise =
+        Some(model.process_noise.clone()).filter(|noise| *noise != ProcessNoiseSpec::default());
+    config.initial = Some(model.initial.clone()).filter(|initial| *initial != InitialSpec::Default);
+    // A model without unknown functions has no use for a prior over them.
+    let learned = |state: &StateSpec| matches!(state.transition, TransitionSpec::Gp { .. });
+    if model.states.iter().any(learned) {
+        config.dynamics.get_or_insert_with(|| model.dynamics.clone());
+    }
+}
+
 /// Writes the chosen model into the keys that are open.
 fn settle(config: &mut RunConfig, chosen: &Structure, has_inputs: bool, given: &dyn Fn(&str) -> bool) {
-    config.model.lags = Some(chosen.lags);
-    config.model.kernel = Some(chosen.kernel.clone());
+    match &chosen.model {
+        Some(model) => settle_model(&mut config.model, model),
+        None => {
+            config.model.lags = Some(chosen.lags);
+            config.model.kernel = Some(chosen.kernel.clone());
+            config.model.dynamics.get_or_insert_with(|| chosen.dynamics.clone());
+        }
+    }
     if has_inputs {
         config.data.input_lags = Some(chosen.layout.input_lags);
         config.data.delay = Some(chosen.layout.delay);
@@ -83,13 +117,15 @@ fn settle(config: &mut RunConfig, chosen: &Structure, has_inputs: bool, given: &
     // What the record was read with stays a part of it.
     let every = chosen.layout.every * config.data.every.unwrap_or(1);
     config.data.every = (every > 1).then_some(every);
-    config.model.dynamics.get_or_insert_with(|| chosen.dynamics.clone());
     match chosen.states {
         auto::States::Held => {
             config.sampler.narx = true;
             config.model.presample.get_or_insert(chosen.presample);
         }
         _ if given("sampler.start_at") => {}
+        auto::States::Linear { .. } | auto::States::Corrected { .. } => {
+            config.sampler.start_at = StartAt::Mean
+        }
         _ => config.sampler.start_at = StartAt::Outputs,
     }
     if let Some(sensor) = &chosen.sensor {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use gpssm_identify::auto::Choice;
 use gpssm_io::auto;
-use gpssm_io::config::{ChoiceConfig, RunConfig};
+use gpssm_io::config::{ChoiceConfig, RunConfig, StateConfig};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
@@ -61,10 +61,26 @@ pub(crate) fn choose(
 fn in_keys(chosen: &RunConfig, choice: &Choice) -> Value {
     let RunConfig { data, model, sampler, calibration, .. } = chosen;
     let tried = ChoiceConfig::from(choice);
+    let state = |state: &StateConfig| {
+        let keys = [
+            ("kernel", json!(state.kernel)),
+            ("mean", json!(state.mean)),
+            ("function", json!(state.function)),
+            ("lag_of", json!(state.lag_of.map(|of| of.0 + 1))),
+            ("scale", json!(state.scale)),
+        ];
+        let given = keys.into_iter().filter(|(_, value)| !value.is_null());
+        Value::Object(given.map(|(key, value)| (key.to_owned(), value)).collect())
+    };
+    let states: Vec<Value> = model.state.iter().map(state).collect();
     let mut sections = Map::new();
     sections.insert(
         "model".into(),
         json!({
+            "states": (!states.is_empty()).then_some(states),
+            "process_noise": model.process_noise,
+            "initial": model.initial,
+            "symmetries": model.symmetries,
             "lags": model.lags,
             "kernel": model.kernel,
             "dynamics": model.dynamics,

@@ -11,6 +11,7 @@
 //! choice depends on the record alone. Candidates that come close are tried again with more effort.
 //!
 //! - `candidates`: what is tried
+//! - `sensors`: other sensors that a record asks for
 //! - `screen`: dead time and sampling, by linear least squares
 //! - `trial`: one candidate on held-out parts
 //! - `rounds`: all candidates, the best of them twice, and which of them is chosen
@@ -20,12 +21,15 @@ mod calibrate;
 mod candidates;
 mod rounds;
 pub(crate) mod screen;
+mod sensors;
 mod trial;
 
 pub(crate) use rounds::each;
+pub use sensors::Sensor;
 
 use crate::calibration::Calibration;
 use crate::layout::Layout;
+use crate::linear::LinearStateSpace;
 use gpssm::kernel::{CONSTANT, LINEAR, SQUARED_EXPONENTIAL};
 use gpssm::model::{
     DynamicsSpec, InducingSpec, Mode, Predictor, ScalePrior, SensorNoiseSpec, SensorSpec, TransitionSpec,
@@ -43,6 +47,8 @@ pub struct Candidate {
     pub kernel: Kernel,
     /// What is done about the states.
     pub states: States,
+    /// How they are seen.
+    pub sensor: Sensor,
 }
 
 /// How a candidate treats its states, the outputs and their past values.
@@ -53,6 +59,16 @@ pub enum States {
     Held,
     /// Drawn, with sensor noise: y = s + e, s' = f(s, past values, u) + v.
     Drawn,
+    /// Those of the best linear state-space model, which is taken as it is; noise levels are learned.
+    Linear {
+        /// States.
+        order: usize,
+    },
+    /// The same, with an unknown function beside the linear one in each of them.
+    Corrected {
+        /// States.
+        order: usize,
+    },
 }
 
 /// Covariance functions of candidates.
@@ -108,18 +124,41 @@ impl Candidate {
         let states = match self.states {
             States::Held => "outputs as states",
             States::Drawn => "states drawn",
+            States::Linear { order } => {
+                return format!("linear state-space model of order {order}, delay {delay}");
+            }
+            States::Corrected { order } => {
+                return format!(
+                    "linear state-space model of order {order} and a correction (se), delay {delay}"
+                );
+            }
         };
+        let sensor = self.sensor.describe().map_or_else(String::new, |sensor| format!(", {sensor}"));
         format!(
-            "{lags} past outputs, {input_lags} past inputs, delay {delay}, every {every}, {kernel}, {states}"
+            "{lags} past outputs, {input_lags} past inputs, delay {delay}, every {every}, {kernel}, {states}{sensor}"
         )
     }
 
+    /// Whether states are drawn and stand for past outputs.
     fn is_drawn(&self) -> bool {
         self.states == States::Drawn
     }
 
+    /// Whether its states are outputs and their past values, held or drawn.
+    fn is_of_outputs(&self) -> bool {
+        matches!(self.states, States::Held | States::Drawn)
+    }
+
+    /// Whether it is the best linear state-space model, without a correction.
+    fn is_state_space(&self) -> bool {
+        matches!(self.states, States::Linear { .. })
+    }
+
     /// States and inputs, for a record as it stands in the file.
     fn n_regressors(&self, record: &Record) -> usize {
+        if let States::Linear { order } | States::Corrected { order } = self.states {
+            return order + record.n_u();
+        }
         (self.lags + 1) * record.n_y() + self.layout.n_values() * record.n_u()
     }
 
@@ -127,7 +166,7 @@ impl Candidate {
     fn presample(&self) -> usize {
         match self.states {
             States::Held => self.lags.max((self.layout.input_lags + self.layout.delay).saturating_sub(1)),
-            States::Drawn => 0,
+            States::Drawn | States::Linear { .. } | States::Corrected { .. } => 0,
         }
     }
 
@@ -158,6 +197,7 @@ impl Candidate {
         model.dynamics = dynamics(self, n_z, record.n_transitions(), inducing);
         model.presample = self.presample();
         model.skip_missing = self.states == States::Held;
+        self.sensor.install(&mut model, record);
         model
     }
 
@@ -180,8 +220,25 @@ pub struct Trial {
     pub coverage: f64,
     /// Factor with which these intervals would have held nine tenths.
     pub scale: Option<f64>,
+    /// The CRPS by what was held out: the end, and the beginning.
+    pub by_fold: Vec<f64>,
     /// Came close to the best, and was tried with all the effort; one of these is chosen.
     pub again: bool,
+    /// Time that it took, the second trial included.
+    pub elapsed: Elapsed,
+}
+
+/// Seconds; all are equal, as what is chosen does not depend on them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Elapsed(
+    /// How many.
+    pub f64,
+);
+
+impl PartialEq for Elapsed {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// What the user fixed; the rest is chosen.
@@ -222,6 +279,8 @@ pub struct Structure {
     pub states: States,
     /// A sensor that is nearly exact, for states that are held on the outputs.
     pub sensor: Option<SensorSpec>,
+    /// The whole model, where its states are not simply the outputs and their past values.
+    pub model: Option<Model>,
     /// First transitions that f is not learned from, where states are held on the outputs.
     pub presample: usize,
     /// Warm-up sweeps of a run whose states are held on the outputs; none for the default.
@@ -286,18 +345,22 @@ pub fn choose(given: &Given, record: &Record, on_progress: &(dyn Fn(usize, usize
         choice.notes.push(format!("{reason}: using the default model with one state for each output"));
         return choice;
     }
-    let (record, cut) = head(record);
+    let (measured, (record, cut)) = (record, head(record));
     if cut {
         choice.notes.push(format!("long record: only its first {MOST_ROWS} rows are used"));
         choice.first_rows = Some(MOST_ROWS);
     }
-    let candidates = candidates::candidates(given, &record, &mut choice.notes);
+    let (candidates, linear) = candidates::candidates(given, &record, &mut choice.notes);
     let n_init = candidates.iter().map(Candidate::memory).max().unwrap_or(1);
     let folds = trial::folds(&record, n_init);
     choice.constant_crps = trial::constant_crps(&folds, n_init);
     choice.linear_crps = trial::linear_crps(&folds, n_init);
     choice.trials = rounds::run(&candidates, &record, &folds, n_init, on_progress);
     choice.chosen = rounds::best(&choice.trials, &record);
+    if let Some((chosen, note)) = rounds::or_linear(&choice, &record, linear.as_ref(), n_init) {
+        choice.chosen = Some(chosen);
+        choice.notes.extend(note);
+    }
     let Some(winner) = choice.winner().cloned() else {
         choice.notes.push(
             "no candidate could be fitted: using the default model with one state for each output".into(),
@@ -310,7 +373,9 @@ pub fn choose(given: &Given, record: &Record, on_progress: &(dyn Fn(usize, usize
     };
     // What was tried has been laid out before.
     let laid_out = winner.candidate.layout.apply_to(&record).unwrap_or_else(|_| record.clone());
-    choice.structure = Some(structure(&winner.candidate, &record, &laid_out, calibration));
+    // A linear model of all rows costs little.
+    let linear = if cut { LinearStateSpace::fit(measured).or(linear) } else { linear };
+    choice.structure = Some(structure(&winner.candidate, linear.as_ref(), &record, &laid_out, calibration));
     if let (Some(crps), Some(constant)) = (winner.crps, choice.constant_crps)
         && crps > constant
     {
@@ -342,7 +407,7 @@ pub fn plan(given: &Given, record: &Record) -> Result<(Vec<Candidate>, f64), &'s
         return Err(reason);
     }
     let (record, _) = head(record);
-    let candidates = candidates::candidates(given, &record, &mut Vec::new());
+    let (candidates, _) = candidates::candidates(given, &record, &mut Vec::new());
     let cost = candidates.iter().map(|candidate| trial::cost(candidate, &record)).sum::<f64>();
     Ok((candidates, cost))
 }
@@ -370,21 +435,34 @@ fn head(record: &Record) -> (Record, bool) {
 /// A candidate as a model.
 fn structure(
     candidate: &Candidate,
+    linear: Option<&LinearStateSpace>,
     record: &Record,
     laid_out: &Record,
     calibration: Option<Calibration>,
 ) -> Structure {
     let rows: usize = record.sequences().iter().map(|s| s.n_rows() / candidate.layout.every).sum();
-    let held = !candidate.is_drawn();
+    let held = candidate.states == States::Held;
+    let (model, layout) = match (candidate.states, linear) {
+        (States::Linear { .. }, Some(linear)) => (Some(linear.model(false)), linear.layout()),
+        (States::Corrected { .. }, Some(linear)) => (Some(linear.model(true)), linear.layout()),
+        _ if candidate.sensor != Sensor::Gaussian => {
+            let mut model = candidate.model(laid_out, INDUCING);
+            model.dynamics = dynamics(candidate, candidate.n_regressors(record), rows, INDUCING);
+            (Some(model), candidate.layout)
+        }
+        _ => (None, candidate.layout),
+    };
+    let own = dynamics(candidate, candidate.n_regressors(record), rows, INDUCING);
     Structure {
         lags: candidate.lags,
-        layout: candidate.layout,
+        layout,
         kernel: candidate.kernel_spec(laid_out),
-        dynamics: dynamics(candidate, candidate.n_regressors(record), rows, INDUCING),
+        dynamics: model.as_ref().map_or(own, |model| model.dynamics.clone()),
         states: candidate.states,
         sensor: held.then(|| exact_sensor(record)),
         presample: candidate.presample(),
-        tune: held.then_some(TUNE),
+        tune: (held || candidate.is_state_space()).then_some(TUNE),
+        model,
         calibration,
     }
 }

@@ -1,14 +1,18 @@
 //! One candidate, fitted to a part of the record and run free over the rest.
 
+use std::f64::consts::PI;
+use std::sync::OnceLock;
+use std::time::Instant;
+
 use crate::baseline::{Arx, Baseline, MOST_ORDER, Task};
 use crate::linear::LinearStateSpace;
 use crate::score::baseline_scores;
 use gpssm::mcmc::StartAt;
 use gpssm::model::{DynamicsSpec, InducingSpec, SensorSpec};
-use gpssm::posterior::{OnlineOptions, SimulateOptions};
+use gpssm::posterior::{OnlineOptions, SimulateOptions, standard_cdf};
 use gpssm::{Functions, MemorySink, Posterior, Problem, Record, Sequence, Settings, sample};
 
-use super::{Candidate, MOST_DRAWN, States, Trial, calibrate, dynamics, exact_sensor, screen};
+use super::{Candidate, Elapsed, MOST_DRAWN, States, Trial, calibrate, dynamics, exact_sensor, screen};
 use crate::calibration::Calibration;
 use crate::fitted::FittedModel;
 use crate::free_run::{FreeRunOptions, Start};
@@ -48,6 +52,19 @@ const INDUCING: usize = 50;
 pub(super) struct Fold {
     fitted: Vec<Sequence>,
     held_out: Vec<Sequence>,
+    linear: OnceLock<Option<LinearStateSpace>>,
+}
+
+impl Fold {
+    fn new(fitted: Vec<Sequence>, held_out: Vec<Sequence>) -> Self {
+        Self { fitted, held_out, linear: OnceLock::new() }
+    }
+
+    /// The best linear state-space model of what is fitted.
+    fn linear(&self) -> Option<&LinearStateSpace> {
+        let fit = || LinearStateSpace::fit(&Record::new(self.fitted.clone()).ok()?);
+        self.linear.get_or_init(fit).as_ref()
+    }
 }
 
 /// The two ends of every sequence in turn; sequences too short to be cut are fitted only.
@@ -65,14 +82,14 @@ pub(super) fn folds(record: &Record, n_init: usize) -> Vec<Fold> {
         folds[1].0.extend(piece(sequence, n - head, n));
         folds[1].1.extend(piece(sequence, 0, n - head));
     }
-    let folds = folds.into_iter().map(|(fitted, held_out)| Fold { fitted, held_out });
+    let folds = folds.into_iter().map(|(fitted, held_out)| Fold::new(fitted, held_out));
     folds.filter(|fold| !fold.held_out.is_empty()).collect()
 }
 
 /// Each of `n_parts` parts of every sequence is fitted in turn, and what lies before and after it is held out.
 pub(super) fn parts(record: &Record, n_parts: usize, n_init: usize) -> Vec<Fold> {
     let fold = |part: usize| {
-        let mut fold = Fold { fitted: Vec::new(), held_out: Vec::new() };
+        let mut fold = Fold::new(Vec::new(), Vec::new());
         for sequence in record.sequences() {
             let n = sequence.n_rows();
             let (from, to) = (part * n / n_parts, (part + 1) * n / n_parts);
@@ -114,6 +131,13 @@ pub(super) fn cost(candidate: &Candidate, record: &Record) -> f64 {
     let parameters = if candidate.kernel.is_linear() { parameters - regressors } else { parameters };
     let update = 4.0 * parameters * evidence;
     2.0 * match candidate.states {
+        States::Linear { .. } => 1e6 * n,
+        States::Corrected { order } => {
+            let features = MOST_DRAWN as f64;
+            let update = 4.0 * (regressors + 2.0) * n * (features + regressors).powi(2);
+            let filter = PARTICLES * n * (features * (regressors + 10.0) + 100.0);
+            order as f64 * 2.0 * SWEEPS as f64 * (update + 2.0 * filter)
+        }
         States::Held => 40.0 * update,
         States::Drawn => {
             let features = if candidate.kernel.is_linear() { regressors } else { MOST_DRAWN as f64 };
@@ -138,8 +162,12 @@ pub(super) struct Outcome {
 
 /// All folds.
 pub(super) fn run(candidate: &Candidate, folds: &[Fold], n_init: usize, effort: Effort) -> Trial {
-    let found: Option<Vec<Vec<Outcome>>> =
-        folds.iter().map(|fold| free_runs(candidate, fold, n_init, effort)).collect();
+    let began = Instant::now();
+    let of_fold = |fold: &Fold| match candidate.is_state_space() {
+        true => linear_runs(fold, n_init),
+        false => free_runs(candidate, fold, n_init, effort),
+    };
+    let found: Option<Vec<Vec<Outcome>>> = folds.iter().map(of_fold).collect();
     let found = found.unwrap_or_default();
     // A fold is a record of its own: the mean of their scales, not the scale of the wildest; and half a fold's worth of belief
     // in the model's own intervals.
@@ -156,10 +184,69 @@ pub(super) fn run(candidate: &Candidate, folds: &[Fold], n_init: usize, effort: 
         rmse: mean(&|outcome| outcome.error.powi(2)).unwrap_or(0.0).sqrt(),
         coverage: mean(&|outcome| f64::from(u8::from(outcome.error <= outcome.side))).unwrap_or(0.0),
         scale: scales
+            // Of the errors in the training record, not of what the model says itself.
+            .filter(|_| !candidate.is_state_space())
             .map(|logs| (logs.iter().sum::<f64>() / (logs.len() as f64 + 0.5)).exp())
             .filter(|scale| scale.is_finite()),
+        by_fold: found.iter().map(|outcomes| mean_crps(outcomes)).collect(),
         again: false,
+        elapsed: Elapsed(began.elapsed().as_secs_f64()),
     }
+}
+
+fn mean_crps(outcomes: &[Outcome]) -> f64 {
+    outcomes.iter().map(|outcome| outcome.crps).sum::<f64>() / outcomes.len() as f64
+}
+
+/// Root mean square error of free runs over the very rows that were fitted, relative to the spread: of few numbers and many rows it
+/// tells models apart that held-out rows cannot, where these differ in level from those that were fitted.
+pub(super) fn error_within(
+    candidate: &Candidate,
+    record: &Record,
+    linear: Option<&LinearStateSpace>,
+    n_init: usize,
+) -> Option<f64> {
+    let fold = Fold::new(record.sequences().to_vec(), record.sequences().to_vec());
+    let outcomes = match (candidate.is_state_space(), linear) {
+        (true, Some(linear)) => linear_outcomes(linear, &fold, n_init),
+        _ => free_runs(candidate, &fold, n_init, SECOND),
+    }?;
+    let square = outcomes.iter().map(|outcome| outcome.error.powi(2)).sum::<f64>() / outcomes.len() as f64;
+    Some(square.sqrt()).filter(|error| error.is_finite())
+}
+
+fn linear_runs(fold: &Fold, n_init: usize) -> Option<Vec<Outcome>> {
+    linear_outcomes(fold.linear()?, fold, n_init)
+}
+
+/// Free runs of a linear model with Gaussian errors as large as those over the rows that were fitted.
+fn linear_outcomes(linear: &LinearStateSpace, fold: &Fold, n_init: usize) -> Option<Vec<Outcome>> {
+    let fitted = Record::new(fold.fitted.clone()).ok()?;
+    let mut outcomes = Vec::new();
+    for sequence in &fold.held_out {
+        let forecast = linear.baseline(&fitted, sequence, Task::FreeRun { n_init });
+        for t in n_init..sequence.n_rows() {
+            for (k, &y) in sequence.y(t).iter().enumerate().filter(|(_, y)| !y.is_nan()) {
+                let spread = screen::sd_of_output(&fitted, k);
+                let (error, sd) = ((y - forecast.mean[t * sequence.n_y() + k]).abs(), forecast.sd[k]);
+                outcomes.push(Outcome {
+                    crps: gaussian_crps(error / sd) * sd / spread,
+                    error: error / spread,
+                    side: Z * sd / spread,
+                });
+            }
+        }
+    }
+    outcomes.iter().all(|outcome| outcome.crps.is_finite()).then_some(outcomes)
+}
+
+/// 95 % quantile of the standard normal distribution.
+const Z: f64 = 1.6449;
+
+/// CRPS of N(0, 1) at z: z (2 Phi(z) - 1) + 2 phi(z) - 1 / sqrt(pi) (Gneiting and Raftery 2007).
+fn gaussian_crps(z: f64) -> f64 {
+    let density = (-0.5 * z * z).exp() / (2.0 * PI).sqrt();
+    z * (2.0 * standard_cdf(z) - 1.0) + 2.0 * density - 1.0 / PI.sqrt()
 }
 
 /// Fits a candidate to a part of the record and lets it run free over the rest; none if something failed.
@@ -174,6 +261,8 @@ pub(super) fn free_runs(
     let filter = OnlineOptions { seed: SEED, ..OnlineOptions::default() };
     let options = FreeRunOptions { simulate, filter, raw: true };
     let range = screen::range(&fold.fitted);
+    let training = &fitted.training;
+    let spreads: Vec<f64> = (0..training.n_y()).map(|k| screen::sd_of_output(training, k)).collect();
     let mut outcomes = Vec::new();
     for sequence in &fold.held_out {
         let run = fitted.free_run(sequence, &Start::Outputs { n_init }, &options, &|_, _| true).ok()?;
@@ -182,7 +271,7 @@ pub(super) fn free_runs(
         let clamped = run.y.clamped(&range);
         for t in n_init..sequence.n_rows() {
             for (k, &y) in sequence.y(t).iter().enumerate().filter(|(_, y)| !y.is_nan()) {
-                let spread = fitted.posterior.problem().scaling().y.scale[k];
+                let spread = spreads[k];
                 let [low, middle, high] = [0.05, 0.5, 0.95].map(|p| run.y.quantile(t, k, p));
                 let side = if y > middle { high - middle } else { middle - low };
                 outcomes.push(Outcome {
@@ -213,7 +302,7 @@ pub(super) fn linear_crps(folds: &[Fold], n_init: usize) -> Option<f64> {
         Some(Box::new(move |sequence| arx.baseline("ARX", &fitted, sequence, task)))
     });
     let state_space = baseline_crps(folds, n_init, &|fitted| {
-        let linear = LinearStateSpace::fit(fitted)?;
+        let linear = folds.iter().find(|fold| fold.fitted == fitted.sequences())?.linear()?.clone();
         let fitted = fitted.clone();
         Some(Box::new(move |sequence| linear.baseline(&fitted, sequence, task)))
     });
@@ -241,9 +330,14 @@ fn baseline_crps(folds: &[Fold], n_init: usize, fit: &dyn Fn(&Record) -> Option<
 
 fn fit(candidate: &Candidate, fold: &Fold, effort: Effort) -> Option<FittedModel> {
     let training = Record::new(fold.fitted.clone()).ok()?;
-    let record = candidate.layout.apply_to(&training).ok()?;
-    let mut model = candidate.model(&record, INDUCING);
-    if !candidate.is_drawn()
+    let (layout, own) = match candidate.states {
+        States::Linear { .. } => (fold.linear()?.layout(), Some(fold.linear()?.model(false))),
+        States::Corrected { .. } => (fold.linear()?.layout(), Some(fold.linear()?.model(true))),
+        _ => (candidate.layout, None),
+    };
+    let record = layout.apply_to(&training).ok()?;
+    let mut model = own.unwrap_or_else(|| candidate.model(&record, INDUCING));
+    if candidate.states == States::Held
         && let (SensorSpec::Gaussian { noise, .. }, SensorSpec::Gaussian { noise: exact, .. }) =
             (&mut model.sensor, exact_sensor(&record))
     {
@@ -254,10 +348,14 @@ fn fit(candidate: &Candidate, fold: &Fold, effort: Effort) -> Option<FittedModel
         Settings { seed: SEED, chains: effort.chains, threads: Some(effort.threads), ..Settings::default() };
     let settings = match candidate.states {
         States::Held => Settings { tune: 0, draws: Some(effort.draws), narx: true, ..settings },
-        States::Drawn => Settings {
+        // A known linear function has paths that are one Gaussian, and moves that know it cost little.
+        States::Linear { .. } => {
+            Settings { tune: SWEEPS, draws: Some(SWEEPS), start_at: StartAt::Mean, ..settings }
+        }
+        States::Corrected { .. } | States::Drawn => Settings {
             tune: SWEEPS,
             draws: Some(SWEEPS),
-            start_at: StartAt::Outputs,
+            start_at: if candidate.is_drawn() { StartAt::Outputs } else { StartAt::Mean },
             moves: QUICK_MOVES.map(String::from).into(),
             ..settings
         },
@@ -266,5 +364,5 @@ fn fit(candidate: &Candidate, fold: &Fold, effort: Effort) -> Option<FittedModel
     let report = sample(&problem, &settings, &sink, &|_| true).ok()?;
     let problem = report.basis.map_or_else(|| problem.clone(), |basis| problem.with_basis(basis));
     let posterior = Posterior::new(&problem, &sink.into_chains()).ok()?;
-    FittedModel::new(posterior, candidate.layout, Calibration::default(), Some(training)).ok()
+    FittedModel::new(posterior, layout, Calibration::default(), Some(training)).ok()
 }

@@ -6,11 +6,13 @@
 //!
 //! - `subspace`: a start for every order, from one regression on past outputs and inputs
 //! - `refine`: prediction errors or simulation errors are made smaller
+//! - `as_model`: as a model of the engine, or as the mean of one
 //! - `filter`: the Kalman filter with missing outputs, free runs, predictions some rows ahead
 //! - `select`: order, criterion and dead time by free runs over held-out rows
 //! - `units`: standardised rows of a record
 //! - `matrix`: small dense matrices
 
+mod as_model;
 mod filter;
 mod matrix;
 mod refine;

@@ -45,8 +45,9 @@ pub(super) struct BlockValues {
 impl GivenFunction {
     /// f = m: every unknown function is its mean.
     pub(crate) fn mean(transition: &Transition) -> Self {
-        let weights = transition.blocks().iter().map(|_| Vec::new()).collect();
-        Self { choice: BasisChoice::Fic(Arc::new(Points::default())), weights }
+        let n = transition.blocks().len();
+        let choice = BasisChoice::Fic(Arc::new(Points::default()));
+        Self { choice, weights: vec![Vec::new(); n], exact: vec![Vec::new(); n] }
     }
 
     /// w ~ g(w | x, theta).
