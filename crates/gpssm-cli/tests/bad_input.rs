@@ -86,7 +86,7 @@ fn evaluations() -> Vec<Case> {
         typed("fit data.csv --y y --input-lags 2", &["input_lags and delay need inputs"]),
         typed("fit data.csv --y y --u u --delay 5000", &["5000", "at most 1000"]),
         option("--states 2 --set sampler.narx=true", &["sampler.narx", "outputs or their lags"]),
-        typed("reproduce real --data nowhere", &["nowhere", "no such folder"]),
+        typed("reproduce benchmarks --data nowhere", &["nowhere", "no such folder"]),
     ]
 }
 

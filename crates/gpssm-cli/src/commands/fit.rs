@@ -296,7 +296,7 @@ fn choice_in_words(choice: &Choice) -> String {
     for note in &choice.notes {
         text += &format!("auto: {note}\n");
     }
-    let head = ["free runs over held-out parts of the training record", "CRPS", "RMSE", "in 90 %", ""];
+    let head = ["free runs over held-out parts of the training record", "CRPS", "RMSE", "in 90 %", "s", ""];
     let mut table = Table::new(&head);
     let mut ranked: Vec<usize> = (0..choice.trials.len()).collect();
     let crps = |i: usize| choice.trials[i].crps.unwrap_or(f64::INFINITY);
@@ -315,7 +315,8 @@ fn choice_in_words(choice: &Choice) -> String {
             None => ("-".into(), "-".into()),
         };
         let crps = number_or_dash(trial.crps);
-        table.push(vec![trial.candidate.describe(), crps, rmse, inside, mark.into()]);
+        let seconds = format!("{:.1}", trial.elapsed.0);
+        table.push(vec![trial.candidate.describe(), crps, rmse, inside, seconds, mark.into()]);
     }
     if !choice.trials.is_empty() {
         text += &table.render();

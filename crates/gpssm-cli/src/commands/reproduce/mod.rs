@@ -1,10 +1,10 @@
 //! `gpssm reproduce`: results of the paper's section 6, from a cold start, beside the published figures.
 
+pub mod benchmarks;
 pub mod cache;
 pub mod cartpole;
 pub mod figure1;
 pub mod fitted;
-pub mod real;
 pub mod rows;
 pub mod table1;
 
@@ -24,8 +24,8 @@ pub enum Reproduce {
     Figure1(figure1::Figure1Args),
     /// Figure 3: one-step-ahead predictions of a cart with a pendulum.
     Cartpole(cartpole::CartpoleArgs),
-    /// Real records with default settings: free runs compared with a constant, linear ARX models and published results.
-    Real(real::RealArgs),
+    /// Standard records with default settings: free runs compared with a constant, the best linear models and published results.
+    Benchmarks(benchmarks::BenchmarksArgs),
 }
 
 /// Runs the command; the exit code.
@@ -34,6 +34,6 @@ pub fn run(what: &Reproduce, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         Reproduce::Table1(args) => table1::run(args, stop),
         Reproduce::Figure1(args) => figure1::run(args, stop),
         Reproduce::Cartpole(args) => cartpole::run(args, stop),
-        Reproduce::Real(args) => real::run(args, stop),
+        Reproduce::Benchmarks(args) => benchmarks::run(args, stop),
     }
 }
