@@ -397,7 +397,9 @@ class Model:
     def _settled(self, parts: Mapping[str, Json], calibration: Calibration | None, tried: Table) -> Model:
         """The same model with what was chosen."""
         chosen = {name: value for name, value in parts.items() if value is not None}
-        given = {name: part for name, part in self._given.items() if name != "states" or not self.is_open} | chosen
+        # States that are chosen one by one say all of themselves.
+        dropped = {"states", "lags", "kernel"} if "states" in chosen else {"states"} if self.is_open else set()
+        given = {name: part for name, part in self._given.items() if name not in dropped} | chosen
         model = Model(**cast("Parts", given), sampler=self.sampler, calibration=calibration)
         model._choice = tried
         return model

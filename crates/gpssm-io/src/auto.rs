@@ -87,6 +87,8 @@ fn settle_model(config: &mut ModelConfig, model: &Model) {
         }
         own
     };
+    // Each state says all of itself.
+    (config.lags, config.kernel) = (None, None);
     config.state = model.states.iter().map(state).collect();
     config.sensor = Some(model.sensor.clone());
     config.symmetries = Some(model.symmetries.clone());
