@@ -172,8 +172,7 @@ fn a_model_of_which_nothing_is_said_is_chosen() {
     assert!(!asked_for(&[("--y", "y"), ("--sensor", "poisson")]));
 }
 
-/// Counts of a hidden level: said in one sentence, and a sensor of counts is chosen and written as ordinary keys. Seen failing with
-/// Gaussian sensors alone.
+/// Counts of a hidden level: said in one sentence, and a sensor of counts is chosen and written as ordinary keys.
 #[test]
 fn counts_get_a_sensor_of_counts() {
     let level = data(160, |y| 0.8 * y);
