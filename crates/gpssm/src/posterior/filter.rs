@@ -167,6 +167,12 @@ impl Posterior {
         if n_paths == 0 {
             return Err(Error::settings("n_paths", "at least one path is needed"));
         }
+        if let Some(mut exact) = self.smooth_linear(sequence, n_paths, options.functions, options.seed)? {
+            let filtered = self.filter(sequence, &Initial::Model, options, &|_, _| true)?;
+            exact.log_marginal_likelihood = filtered.log_marginal_likelihood.iter().sum();
+            exact.warnings = filtered.warnings;
+            return Ok(exact);
+        }
         let record = self.internal(sequence);
         let draws = allocate(&self.weights(), options.functions);
         let mut functions = Vec::new();

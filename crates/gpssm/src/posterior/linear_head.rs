@@ -14,7 +14,7 @@ use crate::record::Sequence;
 
 impl Posterior {
     /// Whether given theta states and outputs are one Gaussian.
-    fn is_linear_gaussian(&self) -> bool {
+    pub(super) fn is_linear_gaussian(&self) -> bool {
         let model = self.problem().model();
         let linear = |transition: &TransitionSpec| {
             matches!(

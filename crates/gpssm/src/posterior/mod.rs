@@ -11,6 +11,7 @@
 //!
 //! Everything is in original units, deterministic given its seed, and carries its uncertainty.
 
+mod belief;
 pub(crate) mod compare;
 mod density;
 pub(crate) mod distil;

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::belief::Belief;
 use super::drawn::{FunctionDraw, TransitionFunction};
 use super::mixture::log_sum_exp;
 use super::simulate::Initial;
@@ -103,6 +104,9 @@ pub(crate) struct FunctionFilter {
     pub predictions: Predictions,
     pub ancestors: Vec<usize>,
     adapted: bool,
+    /// Whether transition and sensor are linear and Gaussian: then particles are drawn from what a Kalman filter knows.
+    linear: bool,
+    belief: Option<Belief>,
 }
 
 impl FunctionFilter {
@@ -126,7 +130,28 @@ impl FunctionFilter {
             predictions: Predictions::default(),
             ancestors: Vec::new(),
             adapted,
+            linear: false,
+            belief: None,
         }
+    }
+
+    /// The same for a transition that is known to be linear and Gaussian, or not.
+    pub(crate) fn linear(self, linear: bool) -> Self {
+        Self { linear: linear && self.adapted, ..self }
+    }
+
+    /// Draws the particles from a belief; its log evidence.
+    fn draw_from(&mut self, found: Option<(Belief, f64)>) -> Option<f64> {
+        let (belief, log_marginal_likelihood) = found?;
+        for x in self.x.chunks_exact_mut(belief.mean.len()) {
+            sample_gaussian(&belief.mean, &belief.chol, &mut self.rng, x);
+        }
+        let n = self.n();
+        self.ancestors = (0..n).collect();
+        self.weights.fill(1.0 / n as f64);
+        self.uniform = true;
+        self.belief = Some(belief);
+        Some(log_marginal_likelihood)
     }
 
     pub(crate) fn n(&self) -> usize {
@@ -151,6 +176,19 @@ impl FunctionFilter {
     /// are dead.
     pub(crate) fn start(&mut self, from_model: bool, y: &[f64], u: &[f64]) -> Option<f64> {
         let space = Arc::clone(&self.space);
+        if self.linear {
+            let first = &self.x[..space.transition.n_x()];
+            let found = match from_model {
+                true => Belief::start(&space, y, u),
+                false if self.x.chunks_exact(first.len()).all(|x| x == first) => {
+                    Belief::at(first, &space, y, u)
+                }
+                false => None,
+            };
+            if found.is_some() {
+                return self.draw_from(found);
+            }
+        }
         let sensor = space.sensor.as_linear_gaussian().filter(|_| self.adapted && from_model);
         if let (Some(sensor), BoundInitial::Gaussian { mean, chol }) = (sensor, &space.initial) {
             let mut posterior = Adapted::default();
@@ -168,10 +206,14 @@ impl FunctionFilter {
     /// Moves on to the next observation: log p(y_t | y_{0:t-1}, f), none if all particles are dead. `u_before` drove
     /// the transition, `u` is the input now.
     pub(crate) fn step(&mut self, u_before: &[f64], y: &[f64], u: &[f64]) -> Option<f64> {
+        let space = Arc::clone(&self.space);
+        if let Some(belief) = self.belief.take() {
+            let found = belief.next(self.function.as_mut(), &space, u_before, y, u);
+            return self.draw_from(found);
+        }
         self.predict(u_before);
         let n_x = self.space.transition.n_x();
         let n = self.n();
-        let space = Arc::clone(&self.space);
         let sensor = space.sensor.as_linear_gaussian().filter(|_| self.adapted);
         let mut adapter = sensor.and_then(|sensor| Adapter::new(sensor, y, u));
         let lookahead = adapter.as_mut().map(|adapter| Lookahead::new(adapter, &self.predictions, n));
@@ -292,7 +334,8 @@ impl Posterior {
                 x.extend(self.initial_state(initial, j, &mut rng)?);
             }
             let space = Arc::new(posterior.space.clone());
-            Ok(FunctionFilter::new(Box::new(function), space, x, options.proposal, rng))
+            let filter = FunctionFilter::new(Box::new(function), space, x, options.proposal, rng);
+            Ok(filter.linear(self.is_linear_gaussian()))
         };
         draws.iter().enumerate().map(make).collect()
     }

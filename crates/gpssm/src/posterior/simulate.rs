@@ -119,11 +119,7 @@ impl Posterior {
         }
         let head = if self.n_u() > 0 { inputs[..y.len()].to_vec() } else { Vec::new() };
         let head = Sequence::new(y.to_vec(), head)?;
-        let exact = self.smooth_linear(&head, options.n_paths, filter.functions, filter.seed)?;
-        let smoothed = match exact {
-            Some(exact) => exact,
-            None => self.smooth_functions(&head, options.n_paths, filter)?,
-        };
+        let smoothed = self.smooth_functions(&head, options.n_paths, filter)?;
         // Paths of one draw side by side.
         let mut order: Vec<usize> = (0..smoothed.paths.len()).collect();
         order.sort_by_key(|&i| smoothed.paths[i].draw);
