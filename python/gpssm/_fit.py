@@ -118,8 +118,8 @@ def fit(
     proposal : "auto", "bootstrap", "adapted" or "shortlist", optional
         How states are proposed.
     start_at : "search", "outputs" or "mean", optional
-        Where chains begin: at a path that is searched for, on the outputs themselves (taken back through the sensor), or
-        at the smoothed path of the mean functions.
+        Where chains begin: at a path that is searched for, on the outputs themselves (taken back through the
+        sensor), or at the smoothed path of the mean functions.
     narx : bool, optional
         GP-NARX: the outputs and their past values are the states, without sensor noise, and are not drawn.
     point : bool, optional
